@@ -96,6 +96,34 @@ def test_death_by_a_signal_is_the_status(person: Person, script: str, status: in
     assert link(person, "--quiet", "--", "sh", "-c", script).returncode == status
 
 
+LATE = """
+import sys
+from streamgauge.cli import main
+from streamgauge.link_command.testbed import Testbed
+
+counted = Testbed.received_packets_since
+def late(self, before):
+    self.emulator.popen.wait(timeout=30)
+    return counted(self, before)
+
+Testbed.received_packets_since = late
+sys.exit(main())
+"""
+
+
+def test_what_the_ends_count_is_read_after_the_emulators_end_too(person: Person) -> None:
+    command = person._command(*FAST, "--down", "rate 1 Mbit/s", "--server", SERVER, "--json", "--")
+    at = command.index("-m")
+    command[at : at + 2] = ["-c", LATE]
+    fetch = "curl -sS -o got http://$STREAMGAUGE_SERVER:8000/"
+    done = subprocess.run(
+        [*command, "sh", "-c", fetch],
+        capture_output=True, text=True, env=person._environment(), cwd=person.home, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert not [why for why in summary(done)["validity"]["why"] if "veth" in why]
+
+
 def _waiting(person: Person, *arguments: str) -> tuple[subprocess.Popen[str], int]:
     """A link whose command has begun, and the command's process id."""
     popen = person.popen(*FAST, *arguments, "--", PYTHON, "-uc", WAITS)
