@@ -43,8 +43,7 @@ test: setup-tests ## everything that CI runs: Rust, Python, sim and emu
 	$(call now,fuzzing)
 	@scripts/fuzz.sh 5 trace path_spec trial_plan http rtsp rtcp sdp mpd m3u8 sidx cmcd ndn rdt asm rm asf mms wmsp
 	$(call now,Python)
-	# One more than there are processors: some wait for players and servers.
-	$(PY) -m pytest -n $$(($$(nproc) + 1)) --dist loadfile -m 'not emu and not long' --ignore tests/serving
+	$(PY) -m pytest -n auto --dist loadfile -m 'not emu and not long' --ignore tests/serving
 	$(call now,real players)
 	# They keep no processor busy: beside them, and behind them, trials in virtual machines.
 	@scripts/real-players.sh
