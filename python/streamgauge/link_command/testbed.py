@@ -188,7 +188,7 @@ class Testbed:
         tell: int | None = None,
         show: Sequence[tuple[Path, Path]] = (),
         trusted: bool = False,
-        reads: bool = False,
+        outlives: bool = False,
         **popen: Any,
     ) -> subprocess.Popen[Any]:
         """Starts a command in the namespace `where`: ``client``, ``server``, ``sandbox``, or ``caller``.
@@ -200,14 +200,13 @@ class Testbed:
             show: files of ours and those that they stand in for.
             trusted: one of our own tools, with the sandbox's rights and with the descriptors of all
             namespaces.
-            reads: with ``trusted``, a tool that may outlive the sandbox.
+            outlives: with ``trusted``, it does not end with the sandbox, which ends with the emulator.
             popen: for subprocess.Popen.
         """
         sandbox = self.spaces["sandbox"]
         parts = [self.engine, "enter", "--parent", str(os.getpid())]
         fds: set[int] = set()
-        # The emulator's end is that of the pid namespace, and what is counted is read behind it.
-        if not reads:
+        if not outlives:
             parts += ["--pid", str(sandbox.pid)]
             fds.add(sandbox.pid)
         # Our own namespace is not the sandbox's to enter.
@@ -236,7 +235,7 @@ class Testbed:
             return "".join(Path(file).read_text(encoding="ascii") for file in files)
         pipe = subprocess.PIPE
         command = ["cat", *files]
-        reader = self.enter(where, command, trusted=True, reads=True, stdout=pipe, stderr=pipe, text=True)
+        reader = self.enter(where, command, trusted=True, outlives=True, stdout=pipe, stderr=pipe, text=True)
         text, said = reader.communicate()
         if reader.returncode:
             why = said.strip() or f"status {reader.returncode}"
