@@ -82,6 +82,7 @@ fn records_are_those_agreed_on() {
 }
 
 #[test]
+#[cfg_attr(debug_assertions, ignore = "takes half a minute in debug")]
 fn one_thread_gives_what_many_give() {
     let folder = Folder::new("threads");
     let mut records = Vec::new();
@@ -102,6 +103,7 @@ fn one_thread_gives_what_many_give() {
 }
 
 #[test]
+#[cfg_attr(debug_assertions, ignore = "takes half a minute in debug")]
 fn another_seed_gives_another_record() {
     let folder = Folder::new("seeds");
     for (name, plan) in plans() {

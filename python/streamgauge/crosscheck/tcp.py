@@ -25,12 +25,11 @@ OF_HOSTS: Final = ("host_jitter",)
 
 OF_LINUX_6_1: Final = (
     "bic_per_round",
-    "bursts_by_rate",
     "early_growth",
     "scaling_ratio",
     "whole_segments",
 )
-"""What Linux 6.1 does otherwise than sim, which follows a later kernel in some of it, an earlier one in some,
+"""What Linux 6.1 does otherwise than sim, which follows a later kernel in most of it, an earlier one in BIC,
 and is simpler than any in the rest."""
 BESIDE_IPERF3: Final = {"bytes": "400 B", "ahead": "3 ms"}
 """What iperf3 says on its control connection before its data."""

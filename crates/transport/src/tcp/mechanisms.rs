@@ -21,9 +21,9 @@ pub struct Mechanisms {
     pub rack_last: bool,
     /// Waiting for the next acknowledgement where that lets several segments leave as one, as Linux does.
     pub tso_defer: bool,
-    /// A super-segment of a sender that does not pace is what leaves in a millisecond. Without it also, where the least round
-    /// trip is below 16 ms, 65,536 B halved for each 2^9 us of it, as in Linux since 5.18 (`tcp_tso_rtt_log`).
-    pub bursts_by_rate: bool,
+    /// A super-segment of a sender that does not pace is what leaves in a millisecond and, where the least round trip is below
+    /// 16 ms, 65,536 B halved for each 2^9 us of it, as in Linux since 5.18 (`tcp_tso_rtt_log`). Without it the former alone.
+    pub tso_by_rtt: bool,
     /// A smaller window after a pause of more than one RTO (RFC 5681 section 4.1; Linux's
     /// `tcp_slow_start_after_idle`).
     pub idle_restart: bool,
@@ -61,7 +61,7 @@ impl Default for Mechanisms {
             rack_reordering: true,
             rack_last: true,
             tso_defer: true,
-            bursts_by_rate: true,
+            tso_by_rtt: true,
             idle_restart: true,
             pacing: true,
             window_growth: true,
@@ -83,7 +83,7 @@ impl Mechanisms {
         ("rack_reordering", |m| &mut m.rack_reordering),
         ("rack_last", |m| &mut m.rack_last),
         ("tso_defer", |m| &mut m.tso_defer),
-        ("bursts_by_rate", |m| &mut m.bursts_by_rate),
+        ("tso_by_rtt", |m| &mut m.tso_by_rtt),
         ("idle_restart", |m| &mut m.idle_restart),
         ("pacing", |m| &mut m.pacing),
         ("window_growth", |m| &mut m.window_growth),

@@ -140,15 +140,12 @@ impl Sender {
         let window = self.window().min(1 << 30);
         let hastens = window < self.controller.ssthresh() / 2;
         let carried = window * if hastens { 1_953_125 } else { 1_171_875 };
-        if !self.mechanisms.bursts_by_rate {
-            let near = near_bytes(self.rto.min_rtt());
-            return ((carried / srtt + near).min(MOST_SUPER - 1) / self.mss).max(2);
-        }
-        // Most paths are slower than that: no need to divide.
-        if carried < srtt.saturating_mul(3 * self.mss) {
+        let near = if self.mechanisms.tso_by_rtt { near_bytes(self.rto.min_rtt()) } else { 0 };
+        // Most paths are slower and longer than that: no need to divide.
+        if carried < srtt.saturating_mul((3 * self.mss).saturating_sub(near)) {
             return 2;
         }
-        (carried / srtt / self.mss).min(MOST_SUPER / self.mss).max(2)
+        ((carried / srtt + near).min(MOST_SUPER - 1) / self.mss).max(2)
     }
 }
 
