@@ -34,22 +34,27 @@ wheel: ## build dist/*.whl, with everything inside, for any Python from 3.11 on 
 demo: setup ## stream real video through the bottleneck, simulate beside it, answer, write one report (2 minutes)
 	@scripts/demo.sh
 
+RUST_TESTS = $(CARGO) test --quiet --workspace --exclude streamgauge-python $(FEATURES)
+PARSERS := trace path_spec trial_plan http rtsp rtcp sdp mpd m3u8 sidx cmcd ndn rdt asm rm asf mms wmsp
+# Python tests that only work: `test` leaves them to the time in which those of emu wait.
+LAST := tests/crosscheck tests/metrics tests/paper tests/report tests/scenario
+
 test: setup-tests ## everything that CI runs: Rust, Python, sim and emu
 	$(call now,Rust)
-	# Four at a time: those of the engine are in real time, and wait more than they work.
-	RUST_TEST_THREADS=4 $(CARGO) test --quiet --workspace --exclude streamgauge-python $(FEATURES)
+	$(RUST_TESTS) --no-run
+	# Four at a time: those of the engine are in real time, and wait more than they work. Meanwhile the parsers are fuzzed.
+	@scripts/beside.sh 'RUST_TEST_THREADS=4 $(RUST_TESTS)' 'scripts/fuzz.sh 5 $(PARSERS)'
 	# Beside what set-up builds, so that nothing of it is built again with other features.
 	$(CARGO) test --quiet --release -p streamgauge-sim -p streamgauge-python -p streamgauge-engine $(FEATURES) --test digests
-	$(call now,fuzzing)
-	@scripts/fuzz.sh 5 trace path_spec trial_plan http rtsp rtcp sdp mpd m3u8 sidx cmcd ndn rdt asm rm asf mms wmsp
 	$(call now,Python)
-	$(PY) -m pytest -n auto --dist loadfile -m 'not emu and not long' --ignore tests/serving
+	$(PY) -m pytest -n auto --dist loadfile -m 'not emu and not long' --ignore tests/serving $(addprefix --ignore ,$(LAST))
 	$(call now,real players)
 	# They keep no processor busy: beside them, and behind them, trials in virtual machines.
 	@scripts/real-players.sh
 	$(call now,emu)
 	# Three at a time, where root runs them: they wait more than they work.
-	$(PY) -m pytest -n 3 --dist loadgroup -m 'emu and not guest and not long' --ignore tests/serving
+	@scripts/beside.sh "$(PY) -m pytest -n 3 --dist loadgroup -m 'emu and not guest and not long' --ignore tests/serving" \
+	    "$(PY) -m pytest -m 'not emu and not long' $(LAST)"
 	$(call now,all passed)
 
 test-sim: setup ## the part of the tests that needs neither root nor Linux

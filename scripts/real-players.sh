@@ -6,15 +6,13 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 held=$(mktemp) said=$(mktemp) guests=
 finish() {
-    # The whole session: pytest, its processes and their guests.
-    [ -z "$guests" ] || kill -TERM -- "-$guests" 2>/dev/null || true
+    [ -z "$guests" ] || { kill -TERM "$guests" && wait "$guests"; } 2>/dev/null || true
     rm -f "$held" "$said"
 }
 trap finish EXIT
 trap 'exit 130' INT TERM
 
-# Last in line for a processor, as a session too: where sessions share processors, niceness counts within one alone.
-setsid bash -c '{ echo 19 >/proc/self/autogroup; } 2>/dev/null; exec "$@"' bash nice -n 19 flock --close "$held" \
+scripts/last-in-line.sh flock --close "$held" \
     .venv/bin/python -m pytest -n 2 --dist loadgroup -m 'guest and not long' tests/emu tests/machine \
     >"$said" 2>&1 &
 guests=$!
@@ -22,7 +20,7 @@ guests=$!
 for _ in $(seq 100); do flock --nonblock "$held" true && sleep 0.1 || break; done
 
 status=0
-STREAMGAUGE_TESTS_GUESTS=$held .venv/bin/python -m pytest -n 3 tests/serving || status=$?
+STREAMGAUGE_TESTS_GUESTS=$held .venv/bin/python -m pytest -n 4 tests/serving || status=$?
 wait "$guests" || status=$?
 guests=
 cat "$said"

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Runs one command, and another on the processors that it leaves: scripts/beside.sh 'COMMAND' 'OTHER COMMAND'
+#
+# For tests in real time, which wait more than they work, and others that only work. What the other says comes after what
+# the first says. Where nothing can be kept strictly behind them, it runs afterwards.
+set -uo pipefail
+said=$(mktemp) behind=""
+finish() {
+    [ -z "$behind" ] || { kill -TERM "$behind" && wait "$behind"; } 2>/dev/null
+    rm -f "$said"
+}
+trap finish EXIT
+trap 'exit 130' INT TERM
+
+"$(dirname "$0")/last-in-line.sh" --strictly bash -c "$2" >"$said" 2>&1 &
+behind=$!
+first=0
+bash -c "$1" || first=$?
+other=0
+wait "$behind" || other=$?
+behind=""
+if [ "$other" = 125 ]; then
+    other=0
+    bash -c "$2" || other=$?
+else
+    cat "$said"
+fi
+[ "$first" = 0 ] || exit "$first"
+exit "$other"
