@@ -5,7 +5,9 @@ mod common;
 use common::{MSS, Pair, Seen, Side, Side::*, Verdict, ms};
 use proptest::prelude::*;
 use streamgauge_base::{Chunk, Duration, Instant, RandomStream};
-use streamgauge_transport::tcp::{CloseReason, Config, CongestionControl, ConnectionEvent, flags};
+use streamgauge_transport::tcp::{
+    CloseReason, Config, CongestionControl, ConnectionEvent, Mechanisms, flags,
+};
 
 /// A network's habits, in per mille.
 #[derive(Clone, Copy, Debug)]
@@ -52,19 +54,23 @@ fn config() -> impl Strategy<Value = Config> {
         prop_oneof![1u64..5_000, 5_000u64..200_000],
         prop_oneof![Just(0u32), Just(u32::MAX - 20_000), any::<u32>()],
         any::<bool>(),
+        any::<bool>(),
     )
-        .prop_map(|(congestion, mss, receive_window, send_buffer, initial_sequence, no_delay)| Config {
-            congestion,
-            mss,
-            receive_window,
-            send_buffer,
-            initial_sequence,
-            no_delay,
-            // A patient end: no trial of this length may end in a time-out.
-            max_retries: 100,
-            max_syn_retries: 100,
-            max_rto: Duration::from_secs(4),
-            ..Config::default()
+        .prop_map(|(congestion, mss, receive_window, send_buffer, initial_sequence, no_delay, whole)| {
+            Config {
+                congestion,
+                mss,
+                receive_window,
+                send_buffer,
+                initial_sequence,
+                no_delay,
+                mechanisms: Mechanisms { whole_segments: whole, ..Mechanisms::default() },
+                // A patient end: no trial of this length may end in a time-out.
+                max_retries: 100,
+                max_syn_retries: 100,
+                max_rto: Duration::from_secs(4),
+                ..Config::default()
+            }
         })
 }
 

@@ -35,9 +35,10 @@ pub struct Mechanisms {
     /// the first round trip on that brings more than ten segments, and further then, as in Linux 6.1.
     pub early_growth: bool,
     /// A segment that the peer's window would cut short waits until that has room for it (RFC 9293 section 3.8.6.2.1). Without
-    /// it what is left of the window leaves with the segments before it, and the next but few are cut so as to end with one of
-    /// the blocks of half a window that Linux keeps what was written in (`tcp_mss_split_point`, `tcp_bound_to_half_wnd`; of
-    /// Linux 6.1, and of a program without TCP_NODELAY).
+    /// it what is left of the window leaves with the segments before it, and what was written is kept in blocks of half a
+    /// window, some of which push, as much as the send buffer has memory for (see `write_queue`; `tcp_mss_split_point`,
+    /// `tcp_bound_to_half_wnd`; of Linux 6.1, and of a program without TCP_NODELAY that writes 128 KiB at a time and asks for
+    /// as large a send buffer as for a receive buffer).
     pub whole_segments: bool,
     /// A receive buffer that a program asks for counts by what segments take in memory, as since Linux 6.6, so that its window
     /// is what the program asked for. Without it half of the buffer is window, whatever segments take, less a segment, as in

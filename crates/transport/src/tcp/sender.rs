@@ -3,6 +3,7 @@
 mod recovery;
 mod super_segment;
 mod timers;
+mod write_queue;
 
 use streamgauge_base::{Chunk, Duration, Instant};
 
@@ -21,6 +22,7 @@ pub use recovery::Arrival;
 use recovery::Resend;
 use super_segment::paced_burst;
 use timers::{LossProbe, Purpose, Timer};
+use write_queue::WriteQueue;
 
 /// A peer whose window never exceeds this gets segments as large as its window (RFC 1122's default MSS).
 const SMALL_WINDOW: u64 = 536;
@@ -99,8 +101,8 @@ pub struct Sender {
     pub(super) mss: u64,
     pub(super) mechanisms: Mechanisms,
     no_delay: bool,
-    /// Where the first block of what was written ends (see `in_block`).
-    first_block: u64,
+    /// What was written as Linux 6.1 keeps it, without `whole_segments`.
+    writes: Option<Box<WriteQueue>>,
     pub(super) min_rto: Duration,
     pub(super) max_retries: u32,
     /// End of the last segment shorter than `mss` (Minshall's test).
@@ -154,7 +156,7 @@ impl Sender {
             mss: u64::from(config.mss),
             mechanisms: config.mechanisms,
             no_delay: config.no_delay,
-            first_block: start + u64::from(config.initial_window) * u64::from(config.mss),
+            writes: (!config.mechanisms.whole_segments).then(|| Box::new(WriteQueue::new(start, config))),
             min_rto: config.min_rto,
             max_retries: config.max_retries,
             small_end: start,
@@ -300,6 +302,9 @@ impl Sender {
 
     /// The sender falls silent; `blocked`: by its congestion window.
     fn end_burst(&mut self, now: Instant, blocked: bool) {
+        if let Some(writes) = &mut self.writes {
+            writes.rests();
+        }
         let sent = std::mem::take(&mut self.burst);
         if !sent && !blocked {
             return;
@@ -348,20 +353,10 @@ impl Sender {
         {
             return Some(outgoing);
         }
-        let outgoing = match self.resend_mode {
-            Resend::Lost => match self.resend(now) {
-                Ok(None) => self.send_new(now),
-                other => other,
-            },
-            Resend::Nothing => self.send_new(now),
-            Resend::NewFirst => match self.send_new(now) {
-                Ok(None) | Err(Blocked::Window) if self.next <= self.phase_end => {
-                    (self.resend_mode, self.frto) = (Resend::Lost, false);
-                    self.resend(now)
-                }
-                other => other,
-            },
-        };
+        let mut outgoing = self.send(now);
+        while !matches!(outgoing, Ok(Some(_))) && self.writes_on() {
+            outgoing = self.send(now);
+        }
         match outgoing {
             Ok(Some(outgoing)) => return Some(outgoing),
             Ok(None) => self.end_burst(now, false),
@@ -375,6 +370,24 @@ impl Sender {
             }
         }
         None
+    }
+
+    /// Something lost, or something new.
+    fn send(&mut self, now: Instant) -> Result<Option<Outgoing>, Blocked> {
+        match self.resend_mode {
+            Resend::Lost => match self.resend(now) {
+                Ok(None) => self.send_new(now),
+                other => other,
+            },
+            Resend::Nothing => self.send_new(now),
+            Resend::NewFirst => match self.send_new(now) {
+                Ok(None) | Err(Blocked::Window) if self.next <= self.phase_end => {
+                    (self.resend_mode, self.frto) = (Resend::Lost, false);
+                    self.resend(now)
+                }
+                other => other,
+            },
+        }
     }
 
     /// Bytes per second at which segments leave, if they are paced.
@@ -446,7 +459,11 @@ impl Sender {
         self.counts.retransmits += 1;
         self.counts.retransmitted_bytes += u64::from(len);
         self.account(now, len);
-        let push = start + u64::from(len) == self.buffer.end();
+        let end = start + u64::from(len);
+        if let Some(writes) = &mut self.writes {
+            writes.repeats(start, end);
+        }
+        let push = end == self.buffer.end();
         Outgoing { seq: start, payload: self.buffer.slice(start, len), fin, push }
     }
 
@@ -477,8 +494,9 @@ impl Sender {
     }
 
     fn send_new(&mut self, now: Instant) -> Result<Option<Outgoing>, Blocked> {
-        let left = self.buffer.end().saturating_sub(self.next);
-        if left == 0 && (!self.closing || self.fin.get().is_some()) {
+        let left = self.waiting();
+        let all = self.next + left >= self.buffer.end();
+        if left == 0 && (!all || !self.closing || self.fin.get().is_some()) {
             return Ok(None);
         }
         let usable = self.edge.saturating_sub(self.next);
@@ -519,7 +537,7 @@ impl Sender {
             }
             self.defers(now)?;
         }
-        let fin = self.closing && len == left;
+        let fin = self.closing && all && len == left;
         let seq = self.next;
         self.pace(now, seq, len)?;
         let alone = self.board.is_empty();
@@ -536,6 +554,8 @@ impl Sender {
         }
         self.probe_due = false;
         let ends = self.ends_super_segment(full);
+        let last = self.leaving == self.most_leaving;
+        let pushes = self.writes.as_mut().is_some_and(|writes| writes.takes(seq + len, last));
         self.burst = true;
         self.meter();
         self.account(now, len as u32);
@@ -543,7 +563,7 @@ impl Sender {
             seq,
             payload: self.buffer.slice(seq, len as u32),
             fin,
-            push: (len == left && len > 0) || ends || self.pushes_block(),
+            push: (all && len == left && len > 0) || ends || pushes,
         }))
     }
 

@@ -22,7 +22,7 @@ const FIRST: u32 = 64_240;
 /// 1,448 bytes takes (measured).
 const FIRST_ROOM: u32 = 81_920;
 /// Up to here a receive window is a buffer that a program asked for (the usual `net.core.rmem_max`), which is not tuned.
-const LARGEST_ASKED: u32 = 212_992;
+pub const LARGEST_ASKED: u32 = 212_992;
 /// Segments read in the first round trip that call for no larger buffer.
 const FIRST_READ: u32 = 10;
 /// A shorter segment does not raise the window.

@@ -117,7 +117,10 @@ impl Sender {
         let fresh = blocks.filter(|&(left, right)| left < right && right > una && right <= self.next);
         if fresh.clone().next().is_some() {
             fresh.clone().for_each(|(left, right)| self.board.sack(left.max(una), right, &mut learned));
-            self.board.remember(fresh);
+            self.board.remember(fresh.clone());
+        }
+        if let Some(writes) = &mut self.writes {
+            writes.acknowledged(una, fresh);
         }
         self.note_reordering(&learned);
         self.board.note_newest(now, &learned, self.mechanisms.rack_last);

@@ -3,6 +3,7 @@
 
 use streamgauge_base::{Duration, Instant};
 
+use super::write_queue::View;
 use super::{Blocked, Phase, Sender};
 use crate::tcp::congestion::{AnyController, Controller};
 use crate::tcp::pacing::{Pacer, near_bytes};
@@ -34,7 +35,7 @@ impl Sender {
         {
             return Ok(());
         }
-        let left = self.buffer.end().saturating_sub(self.next);
+        let left = self.waiting();
         if left.min(self.in_block()) <= self.full() {
             return Ok(());
         }
@@ -43,6 +44,10 @@ impl Sender {
         let limit = granted.min(taken);
         let share = self.window().min(self.edge - self.una) / DEFERRED_SHARE;
         if limit >= self.super_segment() * self.mss || limit >= share {
+            return Ok(());
+        }
+        if self.writes.as_ref().is_some_and(|writes| !writes.is_last()) && limit >= self.in_block() {
+            // To a block that is not the last one nothing more will come.
             return Ok(());
         }
         let Some(oldest) = self.board.oldest() else { return Ok(()) };
@@ -66,10 +71,7 @@ impl Sender {
             (self.leaving, self.most_leaving) = (0, most as u32);
         }
         self.leaving += 1;
-        let goes_on = self.leaving < self.most_leaving
-            && self.admits()
-            && self.buffer.end().saturating_sub(self.next) >= full
-            && self.takes_another(full);
+        let goes_on = self.leaving < self.most_leaving && self.admits() && self.takes_another(full);
         if !goes_on {
             self.most_leaving = self.leaving;
         }
@@ -79,55 +81,47 @@ impl Sender {
     /// The peer's window takes another segment of `full` bytes, or the rest of one, and neither block nor super-segment end.
     fn takes_another(&self, full: u64) -> bool {
         let usable = self.edge.saturating_sub(self.next);
-        if self.mechanisms.whole_segments {
-            return usable >= full;
+        if self.writes.is_none() {
+            return self.waiting() >= full && usable >= full;
         }
         let rest = self.in_block().min(usable);
-        !self.ends_block() && (rest >= full || (rest > 0 && self.small_end <= self.una))
+        rest >= full || (rest > 0 && self.small_end <= self.una)
     }
 
     /// A segment of `len` bytes, which is what the peer's window has left, may leave with those before it: one at a time, by
     /// Nagle's test in Minshall's form.
     pub(super) fn may_cut(&self, len: u64) -> bool {
         let goes_on = self.burst && self.leaving < self.most_leaving;
-        !self.mechanisms.whole_segments && len > 0 && goes_on && self.small_end <= self.una
+        self.writes.is_some() && len > 0 && goes_on && self.small_end <= self.una
     }
 
-    /// Bytes of a block: full segments, as many as go into half of the peer's window.
-    fn block(&self) -> u64 {
-        self.max_window / 2 / self.mss * self.mss
-    }
-
-    /// Bytes from the next one to the end of its block. The first one ends with the initial window, as that leaves while the
-    /// program still writes. A block of the largest size is taken for endless.
+    /// Bytes from the next one to the end of its block, if there are blocks.
     #[inline]
     pub(super) fn in_block(&self) -> u64 {
-        if self.mechanisms.whole_segments {
-            return u64::MAX;
-        }
-        let block = self.block();
-        if block == 0 || block + self.mss > MOST_SUPER {
-            u64::MAX
-        } else if self.next < self.first_block {
-            self.first_block - self.next
-        } else {
-            block - (self.next - self.first_block) % block
-        }
+        self.writes.as_ref().map_or(u64::MAX, |writes| writes.in_block(self.next))
     }
 
-    /// The segment that has just been made ends a block.
-    fn ends_block(&self) -> bool {
-        self.next >= self.first_block && self.in_block() == self.block()
+    /// Bytes that are written and not sent, so far as they may be.
+    #[inline]
+    pub(super) fn waiting(&self) -> u64 {
+        let end = self.writes.as_ref().map_or(self.buffer.end(), |writes| match writes.is_held() {
+            true => self.next,
+            false => writes.written(),
+        });
+        end.saturating_sub(self.next)
     }
 
-    /// It ends one that pushes: the first after the initial window, the second and then every second one, for Linux marks what
-    /// makes more than half of the peer's largest window since the last mark (`forced_push`).
-    pub(super) fn pushes_block(&self) -> bool {
-        if self.mechanisms.whole_segments || !self.ends_block() {
-            return false;
+    /// Nothing may leave: the program writes on, if Linux 6.1 lets it. True if something may then leave.
+    pub(super) fn writes_on(&mut self) -> bool {
+        let (pipe, window) = (self.pipe(), self.window());
+        let Some(writes) = &mut self.writes else { return false };
+        let (offered, next, max_window) = (self.buffer.end(), self.next, self.max_window);
+        let scarce = writes.written().saturating_sub(next) < self.mss;
+        let writes_on = writes.write_on(View { offered, next, max_window, pipe, window }).is_some();
+        if writes_on && scarce && pipe < window && !self.board.waits_to_resend() {
+            self.board.starve();
         }
-        let blocks = (self.next - self.first_block) / self.block();
-        blocks == 1 || (blocks > 0 && blocks.is_multiple_of(2))
+        writes_on
     }
 
     /// Segments of a super-segment: what a paced sender sends back to back, else what 1.2 windows per round trip, or 2 in

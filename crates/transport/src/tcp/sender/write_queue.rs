@@ -1,0 +1,320 @@
+//! What a program has written as Linux 6.1 keeps it: in blocks, of which some push, and only so much as the send buffer has
+//! memory for (`tcp_sendmsg_locked`, `tcp_push`, `forced_push` and `tcp_xmit_size_goal` in net/ipv4/tcp.c, `tso_fragment` in
+//! tcp_output.c, `tcp_check_space` and `tcp_shift_skb_data` in tcp_input.c, `sk_stream_write_space` in net/core/stream.c).
+//!
+//! A block is as many full segments as go into half of the peer's largest window, or into a super-segment. The program writes
+//! until memory runs out, and on once a third of it is free. If the sender has by then taken from the last block, what is left
+//! of that is filled up to the size of a block, so that block boundaries move; and what the program wrote last pushes. A
+//! segment that pushes and comes alone is acknowledged at once, so that this decides how acknowledgements pair.
+
+use std::collections::VecDeque;
+
+use crate::tcp::config::{Config, CongestionControl};
+use crate::tcp::window_growth::LARGEST_ASKED;
+
+/// Most bytes of a block: `gso_max_size` less the headers (`sk_setup_caps`).
+const MOST_BLOCK: u64 = 65_536 - 256 - 1;
+/// Memory that a block, or what is sent of one, takes beside its bytes: a head of 1,024 B and `struct sk_buff`.
+const OVERHEAD: u64 = 1_280;
+/// What Linux reckons for a segment beside its payload, rounded up to a power of two, and for its `struct sk_buff`
+/// (`tcp_sndbuf_expand`).
+const HEADERS: u64 = 256 + 320;
+const STRUCTURE: u64 = 256;
+/// Segments for which the first buffer is made, and the most memory (`tcp_wmem`).
+const FIRST_SEGMENTS: u64 = 10;
+const MOST_MEMORY: u64 = 4 << 20;
+/// Bytes that a program writes at a time (iperf3's).
+const WRITE: u64 = 131_072;
+
+/// What may leave after something was written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Push {
+    /// Whatever the windows allow.
+    All,
+    /// One super-segment: the block just filled is the next to be sent (`tcp_push_one`).
+    One,
+}
+
+/// Why the program does not write.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stopped {
+    Writing,
+    /// It has nothing to write.
+    Done,
+    /// For want of memory.
+    Full,
+}
+
+/// Sent together, or split and merged since: it ends before `end`.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    end: u64,
+    sacked: bool,
+}
+
+/// To be sent.
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    end: u64,
+    push: bool,
+}
+
+/// The sender as the queue has to know it. Bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct View {
+    /// The program has written up to here in all.
+    pub offered: u64,
+    /// The next byte to be sent.
+    pub next: u64,
+    /// The peer's largest window.
+    pub max_window: u64,
+    /// What is in flight, and the congestion window.
+    pub pipe: u64,
+    pub window: u64,
+}
+
+/// The write queue of one sender. Sequence numbers are 64 bits wide.
+#[derive(Clone, Debug)]
+pub struct WriteQueue {
+    mss: u64,
+    start: u64,
+    /// Memory that may be taken, whether that grows, and by how many times the window.
+    limit: u64,
+    grows: bool,
+    windows: u64,
+    /// Up to here is written, and something pushed.
+    written: u64,
+    pushed: u64,
+    stopped: Stopped,
+    /// The write that goes on has brought something.
+    copied: bool,
+    /// One super-segment may leave; it has left.
+    one: bool,
+    held: bool,
+    /// An acknowledgement has come since memory was looked at.
+    heard: bool,
+    /// The last one sent goes on.
+    open: bool,
+    waiting: VecDeque<Block>,
+    sent: VecDeque<Sent>,
+    una: u64,
+}
+
+impl WriteQueue {
+    /// Empty, with its first byte at `start`.
+    pub fn new(start: u64, config: &Config) -> Self {
+        let asked = config.receive_window <= u64::from(LARGEST_ASKED);
+        let windows = if matches!(config.congestion, CongestionControl::Bbr) { 3 } else { 2 };
+        let mut queue = WriteQueue {
+            mss: u64::from(config.mss),
+            start,
+            limit: 2 * config.receive_window,
+            grows: !asked,
+            windows,
+            written: start,
+            pushed: start,
+            stopped: Stopped::Done,
+            copied: false,
+            one: false,
+            held: false,
+            heard: false,
+            open: false,
+            waiting: VecDeque::new(),
+            sent: VecDeque::new(),
+            una: start,
+        };
+        if !asked {
+            queue.limit = 0;
+            queue.grow(FIRST_SEGMENTS);
+        }
+        queue
+    }
+
+    /// Up to here something may be sent.
+    #[inline]
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Bytes from `next` to the end of its block.
+    #[inline]
+    pub fn in_block(&self, next: u64) -> u64 {
+        self.waiting.front().map_or(0, |block| block.end.saturating_sub(next))
+    }
+
+    /// More may come to the block that is sent next.
+    #[inline]
+    pub fn is_last(&self) -> bool {
+        self.waiting.len() < 2
+    }
+
+    /// Only what has left already was to leave.
+    #[inline]
+    pub fn is_held(&self) -> bool {
+        self.held
+    }
+
+    /// New data up to `next` leaves; `ends`: a super-segment ends with it. True if it pushes.
+    pub fn takes(&mut self, next: u64, ends: bool) -> bool {
+        match self.sent.back_mut().filter(|_| self.open) {
+            Some(sent) => sent.end = next,
+            None => self.sent.push_back(Sent { end: next, sacked: false }),
+        }
+        self.open = !ends;
+        self.held = ends && self.one;
+        let push = self.waiting.front().is_some_and(|block| block.end <= next && block.push);
+        if self.in_block(next) == 0 {
+            self.waiting.pop_front();
+        }
+        push
+    }
+
+    /// The sender falls silent.
+    pub fn rests(&mut self) {
+        self.open = false;
+    }
+
+    /// What was sent leaves again, by itself.
+    pub fn repeats(&mut self, from: u64, to: u64) {
+        for edge in [from, to] {
+            let at = self.sent.partition_point(|sent| sent.end <= edge);
+            let left = if at == 0 { self.una } else { self.sent[at - 1].end };
+            if edge > left && at < self.sent.len() {
+                self.sent.insert(at, Sent { end: edge, ..self.sent[at] });
+            }
+        }
+    }
+
+    /// Everything before `una` is acknowledged, and so are `blocks` beyond it.
+    pub fn acknowledged(&mut self, una: u64, blocks: impl Iterator<Item = (u64, u64)>) {
+        self.heard = true;
+        self.una = self.una.max(una);
+        while self.sent.front().is_some_and(|sent| sent.end <= self.una) {
+            self.sent.pop_front();
+        }
+        for (left, right) in blocks {
+            self.repeats(left.max(self.una), right);
+            let mut from = self.una;
+            for sent in &mut self.sent {
+                sent.sacked |= left <= from && sent.end <= right;
+                from = sent.end;
+            }
+            // What is acknowledged becomes one with what is before it, if that is.
+            let mut kept = VecDeque::with_capacity(self.sent.len());
+            for sent in self.sent.drain(..) {
+                match kept.back_mut() {
+                    Some(Sent { end, sacked: true }) if sent.sacked => *end = sent.end,
+                    _ => kept.push_back(sent),
+                }
+            }
+            self.sent = kept;
+        }
+    }
+
+    /// The program writes on, until something may leave. `None` if it does not, or nothing may.
+    pub fn write_on(&mut self, view: View) -> Option<Push> {
+        (self.one, self.held) = (false, false);
+        if !self.resumes(view) {
+            return None;
+        }
+        let half = view.max_window / 2;
+        let block = (half.min(MOST_BLOCK) / self.mss).max(1) * self.mss;
+        loop {
+            if self.written >= view.offered {
+                return self.stop(Stopped::Done);
+            }
+            let last = self.last_bytes(view.next);
+            if last == 0 || last >= block {
+                if self.memory() >= self.limit {
+                    return self.stop(Stopped::Full);
+                }
+                self.waiting.push_back(Block { end: self.written, push: false });
+            }
+            let had = if last >= block { 0 } else { last };
+            let wanted = WRITE - (self.written - self.start) % WRITE;
+            let taken = (block - had).min(wanted).min(view.offered - self.written);
+            self.written += taken;
+            let push = !std::mem::replace(&mut self.copied, true);
+            if let Some(last) = self.waiting.back_mut() {
+                last.end = self.written;
+                last.push &= !push;
+            }
+            if taken == wanted {
+                self.push();
+                self.copied = false;
+                return Some(Push::All);
+            }
+            if had + taken < block {
+                continue;
+            }
+            if self.written > self.pushed + half {
+                self.push();
+                return Some(Push::All);
+            }
+            if self.waiting.len() == 1 {
+                self.one = true;
+                return Some(Push::One);
+            }
+        }
+    }
+
+    /// The program may write, or goes on with that.
+    fn resumes(&mut self, view: View) -> bool {
+        let heard = std::mem::take(&mut self.heard);
+        match self.stopped {
+            Stopped::Writing => return true,
+            Stopped::Done if view.offered <= self.written => return false,
+            Stopped::Done => {}
+            Stopped::Full => {
+                if heard && self.grows && view.pipe < view.window {
+                    self.grow(view.window / self.mss);
+                }
+                let memory = self.memory();
+                if !heard || memory >= self.limit || memory / 2 > self.limit - memory {
+                    return false;
+                }
+            }
+        }
+        (self.stopped, self.copied) = (Stopped::Writing, false);
+        true
+    }
+
+    /// The program stops; what it has written pushes.
+    fn stop(&mut self, why: Stopped) -> Option<Push> {
+        self.stopped = why;
+        std::mem::take(&mut self.copied).then(|| {
+            self.push();
+            Push::All
+        })
+    }
+
+    fn push(&mut self) {
+        if let Some(last) = self.waiting.back_mut() {
+            last.push = true;
+        }
+        self.pushed = self.written;
+    }
+
+    /// Bytes of the last block that are still to be sent.
+    fn last_bytes(&self, next: u64) -> u64 {
+        let count = self.waiting.len();
+        let from = if count < 2 { next } else { self.waiting[count - 2].end };
+        self.waiting.back().map_or(0, |last| last.end - from)
+    }
+
+    /// Memory that is taken.
+    fn memory(&self) -> u64 {
+        self.written.saturating_sub(self.una) + OVERHEAD * (self.waiting.len() + self.sent.len()) as u64
+    }
+
+    /// Makes the buffer large enough for some windows of `segments`.
+    fn grow(&mut self, segments: u64) {
+        let each = (self.mss + HEADERS).next_power_of_two() + STRUCTURE;
+        let wanted = self.windows * segments.max(FIRST_SEGMENTS) * each;
+        self.limit = self.limit.max(wanted.min(MOST_MEMORY));
+    }
+}
+
+#[cfg(test)]
+#[path = "write_queue_tests.rs"]
+mod tests;
