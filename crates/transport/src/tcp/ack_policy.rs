@@ -198,17 +198,18 @@ impl AckPolicy {
         self.growth.doubles(next, held, self.full)
     }
 
-    /// A segment of `len` bytes brought new data; `in_order`: at the place expected; with it the buffer holds `held` bytes.
-    pub fn arrived(&mut self, at: Moment, len: u64, in_order: bool, held: u64) {
+    /// A segment of `len` bytes brought new data, at the place expected up to `next`, or ahead of that; with it the buffer holds
+    /// `held` bytes.
+    pub fn arrived(&mut self, at: Moment, len: u64, next: Option<u64>, held: u64) {
         self.scheduled = true;
         self.measure(len, at.push);
-        if !in_order {
+        let Some(next) = next else {
             // What waits behind a gap tells a round trip too, as of 6.1.
             if self.growth.counts_memory() {
                 self.growth.time(len, at.echo);
             }
             return;
-        }
+        };
         let since = at.now.saturating_since(self.last_arrival);
         self.last_arrival = at.now;
         match self.delay {
@@ -222,7 +223,9 @@ impl AckPolicy {
             Some(_) if since > at.rto => self.quick = self.quick.max(self.quick_limit),
             Some(_) => {}
         }
-        if self.growth.arrived(len, held, at.echo) && self.tells_growth && self.quick_limit > 0 {
+        let raised = self.growth.arrived(len, held, at.echo);
+        self.growth.fill(at.now, next);
+        if raised && self.tells_growth && self.quick_limit > 0 {
             self.quick |= 1;
         }
     }

@@ -32,7 +32,7 @@ pub struct Mechanisms {
     /// Acknowledging at once what raises the window that Linux would offer.
     pub window_growth: bool,
     /// That window rises with the first segments, and with what arrives ahead of a gap, as in Linux 6.18. Without it from
-    /// the first round trip on that brings more than ten segments, and further then, as in Linux 6.1.
+    /// the first round trip on that brings more than ten segments, and further then, as in Linux 6.1, and is what is offered.
     pub early_growth: bool,
     /// A segment that the peer's window would cut short waits until that has room for it (RFC 9293 section 3.8.6.2.1). Without
     /// it what is left of the window leaves with the segments before it, and what was written is kept in blocks of half a

@@ -9,7 +9,7 @@ use super::byte_queue::ByteQueue;
 use super::config::Config;
 use super::segment::SackBlocks;
 use super::seq::Maybe;
-use super::window_growth::{first_told, halves};
+use super::window_growth::{FIRST_WINDOW, first_told, tells_window};
 
 /// Bytes that arrived ahead of a gap: `[left, right)`.
 type Range = (u64, u64);
@@ -33,7 +33,7 @@ pub struct Receiver {
     limit: u64,
     mss: u64,
     /// The window is that of Linux 6.1.
-    halves: bool,
+    tells: bool,
     /// Ahead of a gap, ascending and apart.
     ranges: VecDeque<Range>,
     /// From the first gap on.
@@ -80,7 +80,7 @@ impl Receiver {
             edge: start + u64::from(first_window(config)),
             limit: config.receive_window,
             mss: u64::from(config.mss),
-            halves: halves(config),
+            tells: tells_window(config),
             ranges: VecDeque::new(),
             ahead: None,
             duplicate: (0, 0),
@@ -185,7 +185,8 @@ impl Receiver {
         }
         // What is repeated takes room for a moment, too.
         let held = self.held();
-        self.policy.arrived(at, payload.len() as u64, seq <= self.next, held + payload.len() as u64);
+        let next = (seq <= self.next).then_some(data_end);
+        self.policy.arrived(at, payload.len() as u64, next, held + payload.len() as u64);
         if seq > self.next {
             self.hold(seq, end, payload);
             self.policy.ahead(self.span(), held);
@@ -327,7 +328,7 @@ impl Receiver {
         let chunk = self.queue.take(max)?;
         self.policy.read(chunk.len() as u64, self.queue.len(), self.next - self.acknowledged, self.span());
         // A window update is worth a segment once the window doubles by it, as in Linux.
-        if self.halves {
+        if self.tells {
             if !self.finished() && self.policy.doubles(self.next, self.held()) {
                 self.policy.demand();
             }
@@ -356,7 +357,7 @@ impl Receiver {
     pub fn acknowledge(&mut self) -> u32 {
         if self.policy.counts_memory() {
             let window = self.policy.window(self.next, self.held());
-            self.edge = if self.halves { self.next + u64::from(window) } else { self.next_edge() };
+            self.edge = if self.tells { self.next + u64::from(window) } else { self.next_edge() };
         } else {
             self.edge = self.next_edge();
         }
@@ -408,7 +409,7 @@ impl Receiver {
 /// The window that a SYN offers.
 pub fn first_window(config: &Config) -> u32 {
     let window = config.receive_window.min(u64::from(u32::MAX)) as u32;
-    if halves(config) { first_told(window, config.mss) } else { window }
+    if tells_window(config) { first_told(window.min(FIRST_WINDOW), config.mss) } else { window }
 }
 
 fn push_filler(queue: &mut ByteQueue, mut bytes: u64) {

@@ -228,3 +228,20 @@ fn without_the_scaling_ratio_a_buffer_asked_for_offers_what_linux_6_1_does() {
     // So little was left that the acknowledgements are quick no longer.
     assert!(arrive(&mut r, 16) && !r.ack_due());
 }
+
+/// The first windows of a guest with Linux 6.1, where nobody asked for a buffer.
+#[test]
+fn without_early_growth_the_window_itself_is_that_of_linux_6_1() {
+    let without = |names: &[&str]| {
+        let mut mechanisms = Mechanisms::default();
+        assert!(names.iter().all(|name| mechanisms.switch_off(name)));
+        let config = Config { receive_window: 3 << 20, mechanisms, ..Config::default() };
+        let mut r = Receiver::new(1, &config);
+        r.receive(moment(Instant::ZERO), 1, &Chunk::filler(1448), false);
+        r.read(usize::MAX);
+        (first_window(&config), r.acknowledge())
+    };
+    // Whole segments of 1,460 B; then all of the first buffer's half but a segment, in units of 128 B.
+    assert_eq!(without(&["early_growth"]), (64_240, 501 * 128));
+    assert_eq!(without(&[]), (3 << 20, 3 << 20));
+}

@@ -9,8 +9,9 @@
 //!
 //! In Linux 6.1 half of the buffer is window whatever segments take, all of it but a segment is offered at first, so that
 //! nothing rises until the buffer is made larger, which is then done by more; and what waits ahead of a gap makes no room but
-//! takes it. Its round trips are whole milliseconds. Where little room is left, acknowledgements cease to be quick. So much for
-//! their times; the window itself is that of Linux 6.1 where a program asked for the buffer, without `scaling_ratio`.
+//! takes it. Its round trips are whole milliseconds, and no longer than a window takes to come. Where little room is left,
+//! acknowledgements cease to be quick. So much for their times; the window itself is that of Linux 6.1 without `early_growth`,
+//! which makes blocks of what was written shorter at first, and where a program asked for the buffer, without `scaling_ratio`.
 
 use streamgauge_base::{Duration, Instant};
 
@@ -31,6 +32,8 @@ const SHORT: u32 = 128;
 /// (`tcp_adv_win_scale` of 1).
 const FIRST_BUFFER: u32 = 131_072;
 const BUFFER_SHARE: u32 = 2;
+/// So much of the first one is window.
+pub const FIRST_WINDOW: u32 = FIRST_BUFFER / BUFFER_SHARE;
 /// The timestamps of each segment, which the MSS option does not count.
 const TIMESTAMPS: u32 = 12;
 /// The largest window that a SYN can offer, and the first that needs scaling, as a power of two.
@@ -69,6 +72,9 @@ pub struct WindowGrowth {
     /// The round trip in us as the peer's echoes of this end's clock tell it; zero before the first.
     rtt_us: u32,
     last_echo: Option<u32>,
+    /// As of 6.1: a window's bytes have come once this one has, and since when they are waited for.
+    full_at: u64,
+    full_since: Option<Instant>,
     /// Bytes since the last measurement, and in the greatest one.
     read: u32,
     greatest: u32,
@@ -102,6 +108,8 @@ impl WindowGrowth {
             told_at: start,
             rtt_us: 0,
             last_echo: None,
+            full_at: start,
+            full_since: None,
             read: 0,
             greatest: FIRST_READ * mss,
             since: Instant::ZERO,
@@ -131,6 +139,22 @@ impl WindowGrowth {
             rtt if us < rtt && self.early => us,
             _ => smoothed,
         };
+    }
+
+    /// Something arrived in order, up to `next`. A window's bytes come in a round trip at the least, which 6.1 takes for one if it
+    /// is shorter than what echoes tell (`tcp_rcv_rtt_measure`): so it is once a gap is filled.
+    pub fn fill(&mut self, now: Instant, next: u64) {
+        if self.early {
+            return;
+        }
+        if let Some(since) = self.full_since {
+            if next < self.full_at {
+                return;
+            }
+            let us = (now.saturating_since(since).as_nanos() / 1_000).clamp(1, 1 << 31) as u32;
+            self.rtt_us = if self.rtt_us == 0 { us } else { self.rtt_us.min(us) };
+        }
+        (self.full_at, self.full_since) = (next + u64::from(self.told), Some(now));
     }
 
     /// Raises the window for a segment of `len` bytes if there is room, of which `held` bytes are taken.
@@ -268,6 +292,12 @@ impl WindowGrowth {
 /// The receive window is a buffer that a program asked for, of which half is window as in Linux before 6.6.
 pub fn halves(config: &Config) -> bool {
     !config.mechanisms.scaling_ratio && config.receive_window <= u64::from(LARGEST_ASKED)
+}
+
+/// The window itself is that of Linux 6.1, not only its times: if half of the buffer is window, or if nobody asked for it.
+pub fn tells_window(config: &Config) -> bool {
+    let asked = config.receive_window <= u64::from(LARGEST_ASKED);
+    halves(config) || (!config.mechanisms.early_growth && !asked)
 }
 
 /// What a SYN of 6.1 offers of that many bytes: whole segments, without scaling (`tcp_select_initial_window`).

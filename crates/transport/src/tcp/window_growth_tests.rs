@@ -130,3 +130,22 @@ fn a_shorter_round_trip_is_believed_at_once_and_a_longer_one_gradually() {
         [0, 100_000, 100_000, 110_000, 20_000]
     );
 }
+
+#[test]
+fn in_6_1_a_window_that_comes_sooner_is_a_round_trip() {
+    let mut growth = late();
+    for echo in 1..3 {
+        growth.arrived(1448, 1448, (echo, Duration::from_millis(100)));
+    }
+    let mut filled = |ms, next| {
+        growth.fill(Instant::from_nanos(ms * MS), next);
+        growth.rtt_us
+    };
+    // What was told when the wait began counts, 64,240 B.
+    assert_eq!(
+        [filled(1_000, 1_448), filled(1_040, 65_687), filled(1_060, 65_688)],
+        [100_000, 100_000, 60_000]
+    );
+    // The next one takes longer.
+    assert_eq!(filled(1_200, 200_000), 60_000);
+}
