@@ -50,28 +50,35 @@ fn config() -> impl Strategy<Value = Config> {
     (
         prop::sample::select(CongestionControl::NAMED).prop_map(|(_, control)| control),
         prop_oneof![Just(536u32), Just(MSS)],
-        prop_oneof![700u64..5_000, 5_000u64..200_000],
+        prop_oneof![700u64..5_000, 5_000u64..200_000, 213_000u64..400_000],
         prop_oneof![1u64..5_000, 5_000u64..200_000],
         prop_oneof![Just(0u32), Just(u32::MAX - 20_000), any::<u32>()],
         any::<bool>(),
         any::<bool>(),
     )
-        .prop_map(|(congestion, mss, receive_window, send_buffer, initial_sequence, no_delay, whole)| {
-            Config {
-                congestion,
-                mss,
-                receive_window,
-                send_buffer,
-                initial_sequence,
-                no_delay,
-                mechanisms: Mechanisms { whole_segments: whole, ..Mechanisms::default() },
-                // A patient end: no trial of this length may end in a time-out.
-                max_retries: 100,
-                max_syn_retries: 100,
-                max_rto: Duration::from_secs(4),
-                ..Config::default()
-            }
-        })
+        .prop_map(
+            |(congestion, mss, receive_window, send_buffer, initial_sequence, no_delay, newest)| {
+                Config {
+                    congestion,
+                    mss,
+                    receive_window,
+                    send_buffer,
+                    initial_sequence,
+                    no_delay,
+                    mechanisms: Mechanisms {
+                        whole_segments: newest,
+                        early_growth: newest,
+                        scaling_ratio: newest,
+                        ..Mechanisms::default()
+                    },
+                    // A patient end: no trial of this length may end in a time-out.
+                    max_retries: 100,
+                    max_syn_retries: 100,
+                    max_rto: Duration::from_secs(4),
+                    ..Config::default()
+                }
+            },
+        )
 }
 
 /// What an application writes: (real bytes, filler) each.
