@@ -105,7 +105,7 @@ def test_what_linux_6_1_offers_of_a_small_buffer_and_sends_together_is_on_the_wi
     # 12 segments are under way, or 11 and what the window has left besides; the guest's has 123 ms.
     assert figure(small, "", "rtt_p5_s") == pytest.approx(0.145, abs=0.002)
     assert figure(small, "as Linux 6.1", "rtt_p5_s") == pytest.approx(0.123, abs=0.013)
-    # A loss 0.67 s after the last one on average, unevenly, where the guest's has 0.526; or each after 0.96 s.
+    # A loss 0.67 s after the last one on average, unevenly (the guest has 0.526), or each after 0.96 s.
     assert figure(cubic, "", "loss_interval_cov") == pytest.approx(0.526, abs=0.1)
     assert figure(cubic, "without tso_by_rtt", "loss_interval_cov") < 0.01
 
