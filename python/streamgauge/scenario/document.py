@@ -14,13 +14,15 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.constructor import DuplicateKeyError
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.scalarbool import ScalarBoolean
 
 from streamgauge.errors import ScenarioError
+from streamgauge.scenario import quickly
 from streamgauge.scenario.overrides import OverrideError, apply_override
+from streamgauge.scenario.quickly import Key
 
 __all__ = ["Document", "Key", "Place", "declared_ids", "expanded", "key_text", "parse_document", "read_text"]
 
-Key = tuple[str | int, ...]
 Place = tuple[str, int | None]
 """File and line."""
 _LABEL = "label"
@@ -77,7 +79,8 @@ def _plain(node: Any, at: Key, file: str, places: dict[Key, Place]) -> Any:
             places[where] = (file, line)
             items.append(_plain(value, where, file, places))
         return items
-    if isinstance(node, bool):
+    # One with an anchor is no bool.
+    if isinstance(node, bool | ScalarBoolean):
         return bool(node)
     if isinstance(node, str):
         # "\ud83d\ude00" in quotes comes as two halves of a character.
@@ -95,6 +98,14 @@ def parse_document(text: str, file: str) -> Document:
 def _parsed(text: str, file: str) -> Document:
     """A file of many variants is asked for each of them, and for their ids; reading YAML is the slow part.
     More are kept than the catalogue has: of fewer, none would be left when the first is asked for again."""
+    if (found := quickly.plain(text)) is not None:
+        data, lines = found
+        return Document(data, file, {key: (file, line) for key, line in lines.items()})
+    return _by_ruamel(text, file)
+
+
+def _by_ruamel(text: str, file: str) -> Document:
+    """Whatever it is, by the parser that says what is wrong with it."""
     yaml = YAML(typ="rt", pure=True)
     try:
         node = yaml.load(io.StringIO(text))
