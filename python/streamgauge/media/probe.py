@@ -29,9 +29,10 @@ def of_clip(clip: ClipEncoding) -> Content:
     return _shipped(clip) if clip.is_built_in else _content(clip)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=512)
 def _shipped(clip: ClipEncoding) -> Content:
-    """A campaign plans each of its trials, and what ships does not change."""
+    """A campaign plans each of its trials, and what ships does not change. More are kept than the rates of
+    all clips of a playlist."""
     return _content(clip)
 
 

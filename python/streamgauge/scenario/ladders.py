@@ -44,9 +44,10 @@ def ladder_content(clip: str | Clip | None, duration: Time) -> Content:
     return make(tuple(clips), segment_ns, audio_bps, duration)
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=512)
 def _of_shipped(clips: tuple[ClipEncoding, ...], segment_ns: int, audio_bps: int, duration: Time) -> Content:
-    """A campaign plans each of its trials, and what ships does not change."""
+    """A campaign plans each of its trials, and what ships does not change. More are kept than the clips that
+    trials of one scenario draw from a playlist: of fewer none would be left when the next scenario draws."""
     return _of_clips(clips, segment_ns, audio_bps, duration)
 
 
