@@ -17,9 +17,9 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.scalarbool import ScalarBoolean
 
 from streamgauge.errors import ScenarioError
-from streamgauge.scenario import quickly
+from streamgauge.scenario import plain_yaml
 from streamgauge.scenario.overrides import OverrideError, apply_override
-from streamgauge.scenario.quickly import Key
+from streamgauge.scenario.plain_yaml import Key
 
 __all__ = ["Document", "Key", "Place", "declared_ids", "expanded", "key_text", "parse_document", "read_text"]
 
@@ -98,7 +98,7 @@ def parse_document(text: str, file: str) -> Document:
 def _parsed(text: str, file: str) -> Document:
     """A file of many variants is asked for each of them, and for their ids; reading YAML is the slow part.
     More are kept than the catalogue has: of fewer, none would be left when the first is asked for again."""
-    if (found := quickly.plain(text)) is not None:
+    if (found := plain_yaml.read_plain(text)) is not None:
         data, lines = found
         return Document(data, file, {key: (file, line) for key, line in lines.items()})
     return _by_ruamel(text, file)

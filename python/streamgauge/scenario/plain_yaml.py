@@ -13,7 +13,7 @@ from ruamel.yaml import YAML, __with_libyaml__
 from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-__all__ = ["Key", "Lines", "plain"]
+__all__ = ["Key", "Lines", "read_plain"]
 
 Key = tuple[str | int, ...]
 Lines = dict[Key, int]
@@ -30,7 +30,7 @@ class _NotPlain(Exception):
     """The other parser's."""
 
 
-def plain(text: str) -> tuple[dict[str, Any], Lines] | None:
+def read_plain(text: str) -> tuple[dict[str, Any], Lines] | None:
     """The data of a YAML text and its lines; ``None`` if it is not plain, or libyaml is not there."""
     # libyaml's stack grows with what lies within one another, without a limit.
     opened = sum(text.count(sign) for sign in ("[", "{", "- ", "? "))

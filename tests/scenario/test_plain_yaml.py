@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import __with_libyaml__
 from streamgauge.errors import ScenarioError
-from streamgauge.scenario import quickly
+from streamgauge.scenario import plain_yaml
 from streamgauge.scenario.document import _by_ruamel, parse_document
 from streamgauge.scenario.shipped import catalogue_ids
 
@@ -27,7 +27,7 @@ def _typed(data: object) -> object:
 
 def _agree(text: str) -> bool:
     """Whether it was plain; then both read the same, on the same lines."""
-    found = quickly.plain(text)
+    found = plain_yaml.read_plain(text)
     if found is None:
         return False
     data, lines = found
@@ -40,7 +40,7 @@ def _agree(text: str) -> bool:
 @needs_libyaml
 def test_nearly_all_of_the_catalogue_is_plain() -> None:
     texts = [path.read_text(encoding="utf-8") for path in FILES]
-    left = [text for text in texts if quickly.plain(text) is None]
+    left = [text for text in texts if plain_yaml.read_plain(text) is None]
     # These have a tag, or what looks like one.
     assert all(" !" in text for text in left)
     assert len(left) < len(FILES) / 8
@@ -77,7 +77,7 @@ def test_scalars_are_of_the_same_type(value: str) -> None:
      "a: b\u2028c\n", "a: *x\n", "a: " + "[" * 100_000],
 )  # fmt: skip
 def test_what_is_wrong_or_not_plain_is_left(text: str) -> None:
-    assert quickly.plain(text) is None
+    assert plain_yaml.read_plain(text) is None
 
 
 @needs_libyaml
@@ -117,14 +117,14 @@ def test_a_text_with_slips_is_the_same_by_both_or_left() -> None:
 
 def test_a_bool_with_an_anchor_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     assert parse_document("a: &x true\nb: *x\n", "with").data == {"a": True, "b": True}
-    monkeypatch.setattr(quickly, "plain", lambda text: None)
+    monkeypatch.setattr(plain_yaml, "read_plain", lambda text: None)
     assert parse_document("a: &x true\nb: *x\n", "without").data["b"] is True
 
 
 def test_a_refusal_says_the_same_without_libyaml(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ScenarioError) as with_it:
         parse_document("a: 1\nb: [1\nc: 2\n", "file")
-    monkeypatch.setattr(quickly, "__with_libyaml__", False)
+    monkeypatch.setattr(plain_yaml, "__with_libyaml__", False)
     with pytest.raises(ScenarioError) as without:
         parse_document("a: 1\nb: [1\nc: 2\n\n", "file")
     assert str(with_it.value) == str(without.value)
