@@ -50,8 +50,7 @@ test: setup-tests ## everything that CI runs: Rust, Python, sim and emu
 	# They keep no processor busy: beside them, and behind them, trials in virtual machines.
 	@scripts/real-players.sh
 	$(call now,emu)
-	# Three at a time, where root runs them: they wait more than they work. Nothing runs beside them: what yields at once
-	# starved 39 trials all the same, two of them five times.
+	# Three at a time, where root runs them: they wait more than they work.
 	$(PY) -m pytest -n 3 --dist loadgroup -m 'emu and not guest and not long' --ignore tests/serving
 	$(call now,all passed)
 

@@ -208,7 +208,7 @@ def all_side_by_side() -> Mapping[str, str]:
 AT_ONCE = 3
 """Trials that tests run side by side. Their paths are slow, and the bounds of the verdict wide."""
 
-MOST_TRIALS = 5
+MOST_TRIALS = 8
 """Seeds that a test may try on a machine that is short of processor time."""
 
 STARVED: list[str] = []
