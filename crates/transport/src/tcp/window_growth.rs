@@ -23,7 +23,7 @@ const FIRST: u32 = 64_240;
 /// 1,448 bytes takes (measured).
 const FIRST_ROOM: u32 = 81_920;
 /// Up to here a receive window is a buffer that a program asked for (the usual `net.core.rmem_max`), which is not tuned.
-pub const LARGEST_ASKED: u32 = 212_992;
+const LARGEST_ASKED: u32 = 212_992;
 /// Segments read in the first round trip that call for no larger buffer.
 const FIRST_READ: u32 = 10;
 /// A shorter segment does not raise the window.
@@ -86,7 +86,7 @@ impl WindowGrowth {
     pub fn new(start: u64, config: &Config) -> Self {
         let most = config.receive_window.min(u64::from(u32::MAX)) as u32;
         let mss = config.mss;
-        let asked = most <= LARGEST_ASKED;
+        let asked = is_asked(config);
         let early = config.mechanisms.early_growth && !halves(config);
         let buffer = if asked { BUFFER_SHARE * most } else { FIRST_BUFFER };
         let room = match (early, asked) {
@@ -291,13 +291,17 @@ impl WindowGrowth {
 
 /// The receive window is a buffer that a program asked for, of which half is window as in Linux before 6.6.
 pub fn halves(config: &Config) -> bool {
-    !config.mechanisms.scaling_ratio && config.receive_window <= u64::from(LARGEST_ASKED)
+    !config.mechanisms.scaling_ratio && is_asked(config)
+}
+
+/// The receive window is a buffer that a program asked for, which is not tuned.
+pub fn is_asked(config: &Config) -> bool {
+    config.receive_window <= u64::from(LARGEST_ASKED)
 }
 
 /// The window itself is that of Linux 6.1, not only its times: if half of the buffer is window, or if nobody asked for it.
 pub fn tells_window(config: &Config) -> bool {
-    let asked = config.receive_window <= u64::from(LARGEST_ASKED);
-    halves(config) || (!config.mechanisms.early_growth && !asked)
+    halves(config) || (!config.mechanisms.early_growth && !is_asked(config))
 }
 
 /// What a SYN of 6.1 offers of that many bytes: whole segments, without scaling (`tcp_select_initial_window`).

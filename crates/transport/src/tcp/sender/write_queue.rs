@@ -10,7 +10,7 @@
 use std::collections::VecDeque;
 
 use crate::tcp::config::{Config, CongestionControl};
-use crate::tcp::window_growth::LARGEST_ASKED;
+use crate::tcp::window_growth::is_asked;
 
 /// Most bytes of a block: `gso_max_size` less the headers (`sk_setup_caps`).
 const MOST_BLOCK: u64 = 65_536 - 256 - 1;
@@ -103,7 +103,7 @@ pub struct WriteQueue {
 impl WriteQueue {
     /// Empty, with its first byte at `start`.
     pub fn new(start: u64, config: &Config) -> Self {
-        let asked = config.receive_window <= u64::from(LARGEST_ASKED);
+        let asked = is_asked(config);
         let windows = if matches!(config.congestion, CongestionControl::Bbr) { 3 } else { 2 };
         let mut queue = WriteQueue {
             mss: u64::from(config.mss),
