@@ -3,7 +3,6 @@ happens."""
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -32,6 +31,7 @@ from streamgauge.checks import (
     leaves_of,
 )
 from streamgauge.errors import StreamGaugeError
+from streamgauge.processors import processors
 from streamgauge.scenario import Scenario
 from streamgauge.scenario.lower import Keep
 from streamgauge.systems.registry import Mode
@@ -324,7 +324,7 @@ def _after_interruption(jobs: Sequence[Job], work: _Work, done: dict[Job, Outcom
 def _simulate_all(jobs: list[Job], work: _Work, done: dict[Job, Outcome]) -> None:
     """Sim trials on all cores: in processes, or, where those are not worth their start, in threads; the
     simulator itself runs without Python's lock."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = processors()
     watcher = work.watcher(done, quiet=True)
     if work.cluster is not None:
         work.cluster.run_all(jobs, tasks_of(work.keep, work.leaves), work.emu, watcher)

@@ -14,6 +14,7 @@ from streamgauge.campaign.machine import why_not
 from streamgauge.cli.output import remark
 from streamgauge.cli.status import INTERRUPTED
 from streamgauge.errors import CannotRunError
+from streamgauge.processors import processors
 
 __all__ = ["worker_command"]
 
@@ -37,8 +38,7 @@ def worker_command(on: str, processes: int | None, emu: bool | None) -> int:
     """
     with connected(on) as cluster:
         address = cluster.address
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    count = processes or cores
+    count = processes or processors()
     lacking = None if emu is False else why_not("emu")
     if emu and lacking is not None:
         raise CannotRunError(f"--emu: {lacking}.")

@@ -19,6 +19,7 @@ from streamgauge.emu.engine import engine, search_path
 from streamgauge.emu.options import EmuOptions, Way
 from streamgauge.errors import CannotRunError
 from streamgauge.media.sources import cache_folder
+from streamgauge.processors import processors
 from streamgauge.systems.adapter import Program
 from streamgauge.systems.adapters import ADAPTERS
 from streamgauge.systems.tcp import CONGESTION_CONTROLS
@@ -438,7 +439,7 @@ def _virtual_machine() -> Finding:
 
 
 def _cores() -> Finding:
-    cores = len(os.sched_getaffinity(0))
+    cores = processors()
     ok = cores >= CORES
     return Finding(
         id="cores",

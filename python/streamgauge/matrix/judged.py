@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from streamgauge.compare.judging import with_harm
 from streamgauge.matrix.cells import Matrix, ScenarioKind
 from streamgauge.matrix.emulated import HOST
 from streamgauge.matrix.running import MatrixTrials, begun
+from streamgauge.processors import processors
 
 __all__ = ["MEASURES", "OVERALL", "JudgedKind", "JudgedMatrix", "judged"]
 
@@ -147,7 +147,7 @@ def judged(ran: MatrixTrials) -> JudgedMatrix:
             if kind.name not in undisturbed:
                 totals.setdefault(mode, {})[kind.name] = mine
     # Resampling takes most of the time, and no interpreter.
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+    with ThreadPoolExecutor(processors()) as pool:
         kinds = list(pool.map(lambda one: _judged(*one), asked))
     overall = []
     for mode, by_kind in totals.items():

@@ -19,9 +19,10 @@ from typing import Any, Self, TypeVar
 
 from streamgauge.errors import CannotRunError
 from streamgauge.media.sources import cache_folder
+from streamgauge.processors import processors
 from streamgauge.report import draw
 
-__all__ = ["SCALE", "Drawers", "cores", "digest", "drawn_before", "keep_drawn"]
+__all__ = ["SCALE", "Drawers", "digest", "drawn_before", "keep_drawn"]
 
 Result = TypeVar("Result")
 
@@ -38,7 +39,7 @@ class Drawers:
     """
 
     def __init__(self, processes: int | None = None) -> None:
-        self._threads = ThreadPoolExecutor(processes or cores(), thread_name_prefix="drawing")
+        self._threads = ThreadPoolExecutor(processes or processors(), thread_name_prefix="drawing")
         self._mine = threading.local()
         self._children: list[subprocess.Popen[str]] = []
 
@@ -104,11 +105,6 @@ class Drawers:
             self._children.append(self._mine.child)
         child: subprocess.Popen[str] = self._mine.child
         return child
-
-
-def cores() -> int:
-    """Those that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def digest(description: str) -> str:

@@ -11,9 +11,10 @@ from typing import Self
 
 from markupsafe import Markup
 
+from streamgauge.processors import processors
 from streamgauge.report.chart import IN_THE_DARK, DrawnFigure
 from streamgauge.report.draw import draw
-from streamgauge.report.drawers import SCALE, Drawers, cores, digest, drawn_before, keep_drawn
+from streamgauge.report.drawers import SCALE, Drawers, digest, drawn_before, keep_drawn
 
 __all__ = ["Placing", "dark_style", "slim"]
 
@@ -91,7 +92,7 @@ class Placing:
             return
         if self._drawers is None:
             self._waiting[of] = description
-            if len(self._waiting) > _ALONE and cores() > 1:
+            if len(self._waiting) > _ALONE and processors() > 1:
                 self._drawers = Drawers()
                 waiting, self._waiting = self._waiting, {}
                 for one, text in waiting.items():

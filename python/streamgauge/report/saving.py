@@ -13,9 +13,10 @@ from types import TracebackType
 from typing import Any, Self
 
 from streamgauge.documents import write_whole
+from streamgauge.processors import processors
 from streamgauge.report.chart import DrawnFigure
 from streamgauge.report.draw import FORMATS
-from streamgauge.report.drawers import Drawers, cores, digest, keep_drawn
+from streamgauge.report.drawers import Drawers, digest, keep_drawn
 from streamgauge.report.exports import WRITTEN, check_format, written
 
 __all__ = ["Saving", "save_all"]
@@ -93,7 +94,7 @@ class Saving:
 def save_all(figures: Sequence[DrawnFigure], folder: Path, formats: Sequence[str]) -> list[Path]:
     """Writes every figure of a report as a file of each format, ``svg``, ``png``, ``pdf``, ``csv`` or ``py``;
     see `Saving`."""
-    with Saving(min(len(figures), cores()) or 1) as saving:
+    with Saving(min(len(figures), processors()) or 1) as saving:
         for figure in figures:
             saving.add(figure, [folder / f"{figure.id}.{suffix}" for suffix in formats])
         return saving.wait()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
 import shlex
 import threading
@@ -23,6 +22,7 @@ from streamgauge.emu.machine.snapshot import RAM_BYTES, TRANSLATED_BYTES, Snapsh
 from streamgauge.emu.trial_request import WORKER
 from streamgauge.emu.trial_setup import planned_controls
 from streamgauge.errors import CannotRunError
+from streamgauge.processors import processors
 from streamgauge.systems.adapters import check_processes_of, programs_of
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def why_not() -> str | None:
 
 def most_at_once() -> int:
     """How many guests this machine has cores and memory for."""
-    cores = len(os.sched_getaffinity(0))
+    cores = processors()
     return max(1, min(cores, _free_bytes() // GUEST_BYTES))
 
 
