@@ -44,14 +44,13 @@ test: setup-tests ## everything that CI runs: Rust, Python, sim and emu
 	@scripts/beside.sh 'RUST_TEST_THREADS=4 $(RUST_TESTS)' 'scripts/fuzz.sh 15 $(PARSERS)'
 	# Beside what set-up builds, so that nothing of it is built again with other features.
 	$(CARGO) test --quiet --release -p streamgauge-sim -p streamgauge-python -p streamgauge-engine $(FEATURES) --test digests
-	$(call now,Python)
-	$(PY) -m pytest -n auto --dist loadfile -m 'not emu and not long' --ignore tests/serving
-	$(call now,real players)
-	# They keep no processor busy: beside them, and behind them, trials in virtual machines.
-	@scripts/real-players.sh
+	$(call now,real players and Python)
+	# Players keep no processor busy.
+	@scripts/real-players.sh $(PY) -m pytest -n auto --dist loadfile -m 'not emu and not long' --ignore tests/serving
 	$(call now,emu)
-	# Three at a time, where root runs them: they wait more than they work.
-	$(PY) -m pytest -n 3 --dist loadgroup -m 'emu and not guest and not long' --ignore tests/serving
+	# Three at a time, where root runs them: they wait more than they work. Meanwhile trials in virtual machines.
+	@scripts/beside.sh "$(PY) -m pytest -n 3 --dist loadgroup -m 'emu and not guest and not long' --ignore tests/serving" \
+		"$(PY) -m pytest -n 2 --dist loadgroup -m 'guest and not long' tests/emu tests/machine"
 	$(call now,all passed)
 
 test-sim: setup ## the part of the tests that needs neither root nor Linux

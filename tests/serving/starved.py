@@ -38,7 +38,7 @@ def again_if_starved(test: Callable[P, None]) -> Callable[P, None]:
     """Runs a test again that failed while by the kernel's own account (PSI) tasks waited for a processor.
 
     Skips it, loudly, if it failed every time while they waited for most of it: there is nothing to see then.
-    What failed beside virtual machines (scripts/real-players.sh), which wait all the time, is judged after
+    What failed beside other tests (scripts/real-players.sh), which wait all the time, is judged after
     them.
     """
 
@@ -46,15 +46,15 @@ def again_if_starved(test: Callable[P, None]) -> Callable[P, None]:
     def tried(*arguments: P.args, **named: P.kwargs) -> None:
         shares: list[float] = []
         while True:
-            beside_guests = _beside_guests()
+            beside_others = _beside_others()
             began, before = time.monotonic(), _waited_s()
             try:
                 return test(*arguments, **named)
             except (AssertionError, subprocess.TimeoutExpired) as why:
-                if beside_guests:
+                if beside_others:
                     said = str(why).partition("\n")[0]
-                    STARVED.append(f"{test.__name__}, beside virtual machines: {said}")
-                    _beside_guests(wait=True)
+                    STARVED.append(f"{test.__name__}, beside other tests: {said}")
+                    _beside_others(wait=True)
                     continue
                 shares.append((_waited_s() - before) / (time.monotonic() - began))
                 said = f"{test.__name__}: {str(why).partition(chr(10))[0]} (tasks waited {shares[-1]:.0%})"
@@ -70,9 +70,9 @@ def again_if_starved(test: Callable[P, None]) -> Callable[P, None]:
     return tried
 
 
-def _beside_guests(wait: bool = False) -> bool:
-    """Whether virtual machines run beside these tests, which hold a file locked; after their end if asked."""
-    held = os.environ.get("STREAMGAUGE_TESTS_GUESTS")
+def _beside_others(wait: bool = False) -> bool:
+    """Whether other tests run beside these, which hold a file locked; after their end if asked."""
+    held = os.environ.get("STREAMGAUGE_TESTS_BESIDE")
     if held is None:
         return False
     with Path(held).open("rb") as file:

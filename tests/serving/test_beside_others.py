@@ -1,4 +1,4 @@
-"""What fails while virtual machines run beside these tests (scripts/real-players.sh) is judged after them."""
+"""What fails while other tests run beside these (scripts/real-players.sh) is judged after them."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.fixture
-def guests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+def others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """Run until the event is set."""
     held = tmp_path / "held"
-    monkeypatch.setenv("STREAMGAUGE_TESTS_GUESTS", str(held))
+    monkeypatch.setenv("STREAMGAUGE_TESTS_BESIDE", str(held))
     there, over = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -42,27 +42,27 @@ def guests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[threadin
     thread.join()
 
 
-def test_one_that_load_spoilt_passes_after_them(guests: threading.Event, told: list[str]) -> None:
+def test_one_that_load_spoilt_passes_after_them(others: threading.Event, told: list[str]) -> None:
     tries: list[bool] = []
 
     @again_if_starved
     def test() -> None:
-        tries.append(guests.is_set())
-        threading.Timer(0.2, guests.set).start()
-        assert guests.is_set(), "too late"
+        tries.append(others.is_set())
+        threading.Timer(0.2, others.set).start()
+        assert others.is_set(), "too late"
 
     test()
     assert tries == [False, True]
-    assert len(told) == 1 and "beside virtual machines: too late" in told[0]
+    assert len(told) == 1 and "beside other tests: too late" in told[0]
 
 
-def test_one_that_is_wrong_fails_after_them(guests: threading.Event, told: list[str]) -> None:
+def test_one_that_is_wrong_fails_after_them(others: threading.Event, told: list[str]) -> None:
     tries: list[bool] = []
 
     @again_if_starved
     def test() -> None:
-        tries.append(guests.is_set())
-        threading.Timer(0.2, guests.set).start()
+        tries.append(others.is_set())
+        threading.Timer(0.2, others.set).start()
         raise AssertionError("wrong")
 
     with pytest.raises(AssertionError, match="wrong"):
@@ -72,7 +72,7 @@ def test_one_that_is_wrong_fails_after_them(guests: threading.Event, told: list[
 
 @pytest.mark.usefixtures("told")
 def test_without_them_it_fails_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("STREAMGAUGE_TESTS_GUESTS", raising=False)
+    monkeypatch.delenv("STREAMGAUGE_TESTS_BESIDE", raising=False)
     tries: list[int] = []
 
     @again_if_starved
