@@ -12,6 +12,7 @@ from streamgauge.campaign import CampaignResult, EmuSettings, run, sweep
 from streamgauge.campaign import trial as trial_module
 from streamgauge.campaign.layout import seed_of
 from streamgauge.campaign.replacing import STEP
+from streamgauge.record.write import JsonText
 from streamgauge.report import build
 from streamgauge.scenario import Scenario, lower
 
@@ -29,7 +30,8 @@ class Machine:
 
     def run_trial(self, scenario: Scenario, _plan: Any, seed: int, directory: Path, _options: Any) -> Any:
         self.ran.append(seed)
-        _, summary, provenance, _ = trial_module._simulate(lower(scenario, "sim", seed), directory)
+        plan = JsonText.of(lower(scenario, "sim", seed))
+        summary, provenance, _ = trial_module._simulate(plan, directory)
         why = ["late departures"] if seed in self.late else []
         validity = {"valid": not why, "why": why, "bounds": {}, "measured": {}}
         return {"validity": validity, "summary": summary, "provenance": provenance}

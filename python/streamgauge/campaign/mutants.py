@@ -11,8 +11,9 @@ from pydantic import ValidationError
 
 from streamgauge.campaign.earlier import set_aside
 from streamgauge.campaign.folder import writing
+from streamgauge.campaign.judging import measured
 from streamgauge.campaign.plan import jobs_for
-from streamgauge.campaign.run import CampaignResult, Progress, measured, run_jobs
+from streamgauge.campaign.run import CampaignResult, Progress, run_jobs
 from streamgauge.campaign.trial import EmuSettings, Outcome, disk_errors
 from streamgauge.checks import evaluate, leaves_of
 from streamgauge.claims.syntax import Term

@@ -24,7 +24,7 @@ import streamgauge
 from streamgauge.campaign.work import Row, Task
 from streamgauge.errors import CannotRunError, StreamGaugeError
 
-__all__ = ["Pool", "receive", "send"]
+__all__ = ["Pool", "receive", "send", "start_ahead"]
 
 _LENGTH: Final = struct.Struct("<Q")
 _TRIES: Final = 3
@@ -46,6 +46,9 @@ class Pool:
     def __init__(self) -> None:
         self._idle: queue.SimpleQueue[_Process] = queue.SimpleQueue()
         self._all: list[_Process] = []
+        while _ahead:
+            self._all.append(_ahead.pop())
+            self._idle.put(self._all[-1])
         self._turn = threading.Lock()
         self._stopped = False
 
@@ -120,8 +123,6 @@ class _Process:
     def __init__(self) -> None:
         # One thread each: the trials are what runs at the same time.
         one = dict.fromkeys(("POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1")
-        # Memory that goes back to the kernel between arrays comes back in pages to be cleared again.
-        keep = {"MALLOC_MMAP_THRESHOLD_": str(32 << 20), "MALLOC_TRIM_THRESHOLD_": str(64 << 20)}
         # Where it is installed it is found anyway, and what lies beside it goes before nothing.
         home = Path(streamgauge.__file__).parent.parent
         checkout = [] if home.name.endswith("-packages") else [str(home)]
@@ -133,7 +134,7 @@ class _Process:
             [sys.executable, "-P", "-m", "streamgauge.campaign.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env=os.environ | one | keep | {"PYTHONPATH": path},
+            env=os.environ | one | {"PYTHONPATH": path},
             **apart,
         )
 
@@ -163,6 +164,17 @@ class _Process:
             self._process.stdin.close()
         self._process.wait()
         self._process.stdout.close()
+
+
+_ahead: list[_Process] = []
+
+
+def start_ahead(count: int) -> None:
+    """Starts processes that the next `Pool` finds: each takes a second to import what it needs, while this
+    one loads what they are to run. They end with this process if nobody wants them."""
+    with contextlib.suppress(OSError):  # the pool says it, if it comes to that
+        while len(_ahead) < count:
+            _ahead.append(_Process())
 
 
 def send(pipe: IO[bytes], what: object) -> None:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from streamgauge.campaign.earlier import set_aside
 from streamgauge.campaign.folder import writing
+from streamgauge.campaign.judging import measured
 from streamgauge.campaign.plan import Job, jobs_for
-from streamgauge.campaign.run import CampaignResult, Progress, measured, run_jobs
+from streamgauge.campaign.run import CampaignResult, Progress, run_jobs
 from streamgauge.campaign.trial import EmuSettings, Outcome, disk_errors
 from streamgauge.checks import evaluate_all, leaves_of
 from streamgauge.scenario import Scenario, override

@@ -15,7 +15,9 @@ from streamgauge.campaign.board import Board, Progress
 from streamgauge.campaign.earlier import SetAside, set_aside
 from streamgauge.campaign.folder import writing
 from streamgauge.campaign.index import Index
+from streamgauge.campaign.judging import Judging
 from streamgauge.campaign.layout import campaign_of, remove_leftovers
+from streamgauge.campaign.memory import keep_memory
 from streamgauge.campaign.plan import Extra, Job, fitting, jobs_for, with_dependencies
 from streamgauge.campaign.pool import Pool
 from streamgauge.campaign.replacing import as_left, further, in_order
@@ -24,10 +26,7 @@ from streamgauge.campaign.work import tasks_of
 from streamgauge.campaign.workers import Watcher, run_all
 from streamgauge.checks import (
     CheckResult,
-    InvalidTrial,
     Leaves,
-    TrialReadings,
-    evaluate_all,
     leaves_of,
 )
 from streamgauge.errors import StreamGaugeError
@@ -39,7 +38,6 @@ from streamgauge.systems.registry import Mode
 if TYPE_CHECKING:
     from streamgauge.campaign.cluster import Cluster
     from streamgauge.emu.concurrency import ConcurrentTrials
-    from streamgauge.metrics import TrialMetrics
 
 __all__ = ["CampaignResult", "Progress", "Verdict", "run", "run_jobs"]
 
@@ -172,6 +170,7 @@ def run(
         )
     ]
     judged = [scenario for scenario in everything if scenario.id in wanted]
+    judging = Judging(judged, jobs, settings)
     with writing(out, jobs) as index:
         with disk_errors(out):
             moved = set_aside(jobs, index)
@@ -181,6 +180,7 @@ def run(
             emu=emu or EmuSettings(),
             leaves=leaves_of(judged),
             index=index,
+            judging=judging,
             verify=verify,
             cluster=cluster,
             progress=progress,
@@ -188,7 +188,7 @@ def run(
     return CampaignResult(
         scenarios=tuple(everything),
         outcomes=tuple(outcomes),
-        checks=tuple(evaluate_all(judged, measured(outcomes), settings=settings)),
+        checks=tuple(judging.checks(outcomes)),
         out=out,
         wall_s=time.monotonic() - began,
         interrupted=interrupted,
@@ -198,32 +198,6 @@ def run(
     )
 
 
-def measured(outcomes: Iterable[Outcome]) -> list[Any]:
-    """The trials as checks read them; one that left nothing to measure counts as invalid."""
-    found: list[Any] = []
-    for outcome in outcomes:
-        job = outcome.job
-        if outcome.digest is not None and outcome.counts:
-            found.append(
-                TrialReadings(
-                    scenario=job.scenario.id,
-                    mode=job.mode,
-                    seed=job.seed,
-                    valid=outcome.valid,
-                    why=outcome.why,
-                    numbers=outcome.readings,
-                    metrics=partial(_metrics, outcome),
-                )
-            )
-        elif outcome.counts or outcome.replaced_by is not None:
-            found.append(InvalidTrial(job.scenario.id, job.mode, job.seed, outcome.why, outcome.replaced_by))
-    return found
-
-
-def _metrics(outcome: Outcome) -> TrialMetrics | None:
-    return outcome.metrics
-
-
 def run_jobs(
     jobs: Sequence[Job],
     *,
@@ -231,6 +205,7 @@ def run_jobs(
     emu: EmuSettings,
     leaves: Mapping[str, Leaves] | None = None,
     index: Index | None = None,
+    judging: Judging | None = None,
     verify: bool = False,
     cluster: Cluster | None = None,
     progress: Callable[[Progress], None] | None = None,
@@ -239,13 +214,14 @@ def run_jobs(
 
     After a trial that was replaced comes the one that stands for it (`EmuSettings.replace`). ``leaves`` are
     read of the trials' metrics, by the scenario's id; ``index`` is that of the folder that all lie in;
+    ``judging`` is told of each trial that was not there already;
     ``verify`` and ``cluster`` as in `run`.
     """
     for out in {campaign_of(job.directory) for job in jobs}:
         remove_leftovers(out)
     leaves = leaves or {}
     board = Board(jobs, progress)
-    work = _Work(keep, emu, leaves, index, board, cluster)
+    work = _Work(keep, emu, leaves, index, judging, board, cluster)
     own = {job.directory for job in jobs}
     lines: dict[Job, list[Outcome]] = {}
     pending: dict[Job, Job] = {}
@@ -289,6 +265,7 @@ class _Work:
     emu: EmuSettings
     leaves: Mapping[str, Leaves]
     index: Index | None
+    judging: Judging | None
     board: Board
     cluster: Cluster | None
 
@@ -308,6 +285,8 @@ class _Work:
         row = indexed(outcome)
         if self.index is not None and row is not None:
             self.index.add(job.directory, row)
+        if self.judging is not None:
+            self.judging.finished(outcome)
 
 
 def _after_interruption(jobs: Sequence[Job], work: _Work, done: dict[Job, Outcome]) -> None:
@@ -330,6 +309,7 @@ def _simulate_all(jobs: list[Job], work: _Work, done: dict[Job, Outcome]) -> Non
         work.cluster.run_all(jobs, tasks_of(work.keep, work.leaves), work.emu, watcher)
         return
     if cores == 1 or len(jobs) < _POOL_FROM:
+        keep_memory()
         run_all(jobs, cores, lambda job, _say: _run(job, work), watcher)
         return
     task = tasks_of(work.keep, work.leaves)

@@ -20,7 +20,7 @@ from streamgauge.errors import CannotRunError, RecordError, StreamGaugeError
 from streamgauge.media import ContentStore, store_at
 from streamgauge.metrics import TrialMetrics, compute
 from streamgauge.record import Record, RecordInMemory, finish_trial, prune
-from streamgauge.record.write import write_json
+from streamgauge.record.write import JsonText, write_json
 from streamgauge.scenario import Scenario, lower
 from streamgauge.scenario.lower import Keep
 from streamgauge.systems.machines import begins_ns
@@ -179,10 +179,13 @@ def run_job(
         contents = store_at(campaign_of(job.directory))
         plan = lower(job.scenario, job.mode, job.seed, contents=contents)
         tables: _Tables | None = None
+        plan_text: JsonText | None = None
         if job.mode == "sim":
             # What is not kept, and read by nobody else, is not even written.
             in_memory = keep == "metrics" and job.extra is None
-            validity, summary, provenance, tables = _simulate(plan, partial, contents, in_memory=in_memory)
+            plan_text = JsonText.of(plan)
+            summary, provenance, tables = _simulate(plan_text, partial, contents, in_memory=in_memory)
+            validity = _sim_validity(plan, summary)
         else:
             from streamgauge.emu import run_trial  # Linux alone has it
 
@@ -194,6 +197,7 @@ def run_job(
             partial,
             scenario=as_run,
             plan=plan,
+            plan_text=plan_text,
             mode=job.mode,
             seed=job.seed,
             validity=validity,
@@ -266,22 +270,22 @@ _Tables = tuple[list[tuple[str, str, bytes]], list[tuple[str, str | None, bytes,
 
 
 def _simulate(
-    plan: Mapping[str, Any], directory: Path, contents: ContentStore | None = None, *, in_memory: bool = False
-) -> tuple[dict[str, Any], Any, dict[str, Any], _Tables | None]:
-    """Validity, summary and provenance, and where nothing is to be written what would have been."""
+    plan: JsonText, directory: Path, contents: ContentStore | None = None, *, in_memory: bool = False
+) -> tuple[Any, dict[str, Any], _Tables | None]:
+    """Summary and provenance, and where nothing is to be written what would have been."""
     from streamgauge import _native
 
     began = time.monotonic()
     loaded = None if contents is None else contents.loaded
     tables: _Tables | None = None
     if in_memory:
-        text, packets, events = _native.simulate_in_memory(json.dumps(plan), loaded)
+        text, packets, events = _native.simulate_in_memory(plan, loaded)
         tables = (packets, events)
     else:
-        text = _native.simulate(json.dumps(plan), str(directory), loaded)
+        text = _native.simulate(plan, str(directory), loaded)
     summary = json.loads(text)
     provenance = {"wall_s": time.monotonic() - began}
-    return _sim_validity(plan, summary), summary, provenance, tables
+    return summary, provenance, tables
 
 
 def _sim_validity(plan: Mapping[str, Any], summary: Mapping[str, Any]) -> dict[str, Any]:

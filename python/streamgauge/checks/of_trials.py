@@ -36,6 +36,7 @@ class OverTrials:
         self._counts = distributions.resampled_by(groups)
         _, self._member = np.unique(np.asarray(groups), return_inverse=True)
         self._n = len(set(groups))
+        self._found: dict[Term, Floats] = {}
 
     def mean(self, text: str, values: Floats) -> Interval:
         """The mean of a value that each trial has: of each member's trials first, so that what was played
@@ -60,11 +61,16 @@ class OverTrials:
         return self.spread(text, found - (bias if np.isfinite(bias) else 0.0))
 
     def value(self, node: Term) -> Floats:
-        """A value of all trials.
+        """A value of all trials; asked for again, the same array.
 
         Raises:
             Unmeasurable: if no trial has one, or the distribution lacks what is asked of it.
         """
+        if node not in self._found:
+            self._found[node] = self._computed(node)
+        return self._found[node]
+
+    def _computed(self, node: Term) -> Floats:
         match node:
             case QuantityTerm():
                 return np.full(1 + distributions.RESAMPLES, node.canonical)
@@ -96,10 +102,13 @@ class OverTrials:
         known = [row is not None for row in rows]
         if not any(known):
             raise Unmeasurable(f"{node} has no trial with a value: {reason}")
+        values = np.array([row for row in rows if row is not None])
+        if all(known):
+            return values, self._counts, self._member
         counts = self._counts[:, known]
         # A resample without any trial that has a value says nothing.
         counts = np.where(counts.sum(axis=1, keepdims=True) > 0, counts, 1.0)
-        return np.array([row for row in rows if row is not None]), counts, self._member[known]
+        return values, counts, self._member[known]
 
     def _share(self, node: Share) -> Floats:
         def read(repetition: Repetition) -> Sequence[float]:

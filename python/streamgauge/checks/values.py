@@ -179,7 +179,9 @@ def _reading(node: Term, repetition: Repetition) -> float:
     scenarios = _scenarios(node)
     if len(scenarios) > 1:
         raise Unmeasurable(f"{node} mixes samples of different scenarios")
-    trial, leaf = repetition[scenarios.pop() if scenarios else ""], bare(node)
+    scenario = scenarios.pop() if scenarios else ""
+    # One of its own scenario is bare.
+    trial, leaf = repetition[scenario], bare(node) if scenario else node
     try:
         return reading(leaf, trial)
     except Unmeasurable as error:

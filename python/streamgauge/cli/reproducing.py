@@ -14,6 +14,7 @@ from typing import Any
 
 from streamgauge.campaign import MutantResult, Progress, score, standings
 from streamgauge.campaign.layout import machine_of
+from streamgauge.campaign.pool import start_ahead
 from streamgauge.claims.dimension import TIME, say
 from streamgauge.cli.output import say_text
 from streamgauge.cli.progress import Bar
@@ -52,6 +53,7 @@ from streamgauge.paper import (
 )
 from streamgauge.paper.machines import folders_of, mode_json
 from streamgauge.paper.numbered import PaperOutcome
+from streamgauge.processors import processors
 from streamgauge.report import DrawnFigure, Saving
 from streamgauge.scenario import Scenario, catalogue_ids, find
 from streamgauge.scenario.settings import set_folder
@@ -173,6 +175,9 @@ def reproduce_papers(asked: Sequence[Paper], request: RunRequest) -> int:
     request.files.prepare()
     out = chosen_out(request)
     began = time.monotonic()
+    if request.mode == "sim" and request.elsewhere is None and not out.exists():
+        # Thousands of trials, and a second until their scenarios are loaded.
+        start_ahead(processors())
     scenarios = stating(asked, _found(asked, request))
     modes = chosen_modes(request, scenarios)
     loading_s = time.monotonic() - began

@@ -26,9 +26,20 @@ KEPT: dict[Keep, tuple[str, ...]] = {"metrics": (), "events": (EVENTS,), "packet
 """The large files of a record that are stored."""
 
 
-def legend(plan: Mapping[str, Any]) -> dict[str, Any]:
+class JsonText(str):
+    """A value as its JSON, which is written as it is: what simulator and files are both told is
+    put into words once."""
+
+    @classmethod
+    def of(cls, value: Any) -> JsonText:
+        """Raises ValueError if a number is not finite."""
+        return cls(json.dumps(value, ensure_ascii=False, allow_nan=False))
+
+
+def legend(plan: Mapping[str, Any] | JsonText) -> dict[str, Any]:
     """What the codes in a record of this plan mean: names of flows, stages with their directions."""
-    found: dict[str, Any] = json.loads(_native.legend(json.dumps(plan)))
+    text = plan if isinstance(plan, JsonText) else JsonText.of(plan)
+    found: dict[str, Any] = json.loads(_native.legend(text))
     return found
 
 
@@ -58,6 +69,7 @@ def finish_trial(
     *,
     scenario: Mapping[str, Any],
     plan: Mapping[str, Any],
+    plan_text: JsonText | None = None,
     mode: str,
     seed: int,
     validity: Mapping[str, Any],
@@ -77,6 +89,7 @@ def finish_trial(
         directory: the trial's directory.
         scenario: the scenario as run, normalised: with packets and events it makes the digest.
         plan: the trial's plan.
+        plan_text: the same as JSON, where it is at hand.
         mode: "sim" or "emu".
         seed: the trial's seed.
         validity: `{"valid", "why", "bounds", "measured"}`.
@@ -109,16 +122,16 @@ def finish_trial(
         digests[name] = json.loads(_native.footer(path))["digest"] if path.exists() else None
         if digests[name] is not None:
             kept.append(name)
-    labels = legend(plan)
+    plan_text = JsonText.of(plan) if plan_text is None else plan_text
+    scenario_text = _text_of(scenario)
+    labels = legend(plan_text)
     stages = [{"id": code, **stage} for code, stage in enumerate(labels["stage"])]
     rows = summary.get("balance")
     if rows is None and PACKETS in kept:
         rows = balance(Record.packets_of(directory / PACKETS), labels["stage"], stage_labels(labels["stage"]))
     trial: dict[str, Any] = {
         "schema": TRIAL_SCHEMA,
-        "digest": _native.trial_digest(
-            json.dumps(scenario, allow_nan=False), digests[PACKETS] or "", digests[EVENTS] or ""
-        ),
+        "digest": _native.trial_digest(scenario_text, digests[PACKETS] or "", digests[EVENTS] or ""),
         "packets_digest": digests[PACKETS],
         "events_digest": digests[EVENTS],
         "kept": kept,
@@ -151,8 +164,20 @@ def finish_trial(
     }
     write_json(directory / PROVENANCE, origin)
     # Last: a directory with a trial.json is a whole record.
-    write_json(directory / TRIAL, trial)
+    write_json(directory / TRIAL, trial | {"scenario": scenario_text, "plan": plan_text})
     return trial
+
+
+_last_text: tuple[Mapping[str, Any], JsonText] | None = None
+
+
+def _text_of(scenario: Mapping[str, Any]) -> JsonText:
+    """A scenario, as JSON; trials in a row are mostly of one, which nobody changes."""
+    global _last_text
+    found = _last_text
+    if found is None or found[0] is not scenario:
+        found = _last_text = (scenario, JsonText.of(scenario))
+    return found[1]
 
 
 def prune(directory: Path, keep: Keep) -> None:
@@ -177,7 +202,7 @@ def prune(directory: Path, keep: Keep) -> None:
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
     """Writes a JSON object, a top-level key a line, whole or not at all."""
     lines = (
-        f"{json.dumps(key)}: {json.dumps(item, ensure_ascii=False, allow_nan=False)}"
+        f"{json.dumps(key)}: {item if isinstance(item, JsonText) else JsonText.of(item)}"
         for key, item in value.items()
     )
     partial = path.with_name(f"{path.name}.partial")

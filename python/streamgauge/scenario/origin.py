@@ -37,7 +37,7 @@ def changed(data: Mapping[str, Any], mode: Mode, settings: Sequence[str] = ()) -
     if shipped_file(str(data["id"])) is None:
         return "changed by --set" if settings else ""
     try:
-        own = load(str(data["id"]))[0]
+        own = load(str(data["id"]), mutants=False)[0]
         mine = Scenario.model_validate({key: value for key, value in data.items() if key not in _CLAIMS})
         as_set = _experiment(own, mode) == _experiment(mine, mode)
         if as_set or (not settings and _alike_but_assumed(own, mine, mode)):
