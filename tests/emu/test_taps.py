@@ -17,6 +17,7 @@ from streamgauge.emu.taps import (
     MEDIA,
     MORE_FRAGMENTS,
     RETRANSMIT,
+    SIGNALLING,
     _datagrams,
     handshakes_repeated,
     harmed,
@@ -41,6 +42,12 @@ def _row(
     return row | {"stage": DELAY, "kind": MEDIA, "payload_bytes": 1000} | other
 
 
+def _counts(packets: int, octets: int, copies: int = 0) -> dict[str, int]:
+    """Of media in datagrams, and nothing else."""
+    media = {"packets": packets, "bytes": octets, "copies": copies}
+    return media | {"datagrams": packets, "datagram_copies": copies}
+
+
 def test_each_byte_that_arrives_counts_once(tmp_path: Path) -> None:
     rows = [
         _row(0, 0),
@@ -53,14 +60,14 @@ def test_each_byte_that_arrives_counts_once(tmp_path: Path) -> None:
     ]
     pl.DataFrame(rows).write_parquet(tmp_path / "packets.parquet")
     assert media_delivered(tmp_path, PLAN) == {
-        "a": {"packets": 4, "bytes": 2000, "copies": 0},
-        "b": {"packets": 2, "bytes": 1000, "copies": 0},
+        "a": _counts(4, 2000),
+        "b": _counts(2, 1000),
     }
 
 
 def test_a_flow_that_got_nothing_has_zeros(tmp_path: Path) -> None:
     pl.DataFrame([_row(0, 0)]).write_parquet(tmp_path / "packets.parquet")
-    assert media_delivered(tmp_path, PLAN)["b"] == {"packets": 0, "bytes": 0, "copies": 0}
+    assert media_delivered(tmp_path, PLAN)["b"] == _counts(0, 0)
 
 
 def test_copies_and_damage_are_told_apart(tmp_path: Path) -> None:
@@ -73,9 +80,24 @@ def test_copies_and_damage_are_told_apart(tmp_path: Path) -> None:
         _row(0, 3000, flags=CORRUPTED, stage=2, dir=1),
     ]
     pl.DataFrame(rows).write_parquet(tmp_path / "packets.parquet")
-    assert media_delivered(tmp_path, PLAN)["a"] == {"packets": 2, "bytes": 2000, "copies": 1}
+    assert media_delivered(tmp_path, PLAN)["a"] == _counts(2, 2000, copies=1)
     found = harmed(tmp_path, PLAN)
     assert [found[end]["checksum_errors"] for end in ("client", "server")] == [1, 1]
+
+
+def test_datagrams_are_told_from_media(tmp_path: Path) -> None:
+    rows = [
+        _row(0, 0),
+        _row(0, None, kind=SIGNALLING, pkt=5000),
+        _row(0, None, kind=SIGNALLING, pkt=5000, copy=1),
+        _row(0, None, kind=SIGNALLING, fate=DROPPED, stage=BOTTLENECK),
+        _row(0, 0, protocol=0, connection=1),
+        _row(0, 1000, protocol=0, connection=1, kind=SIGNALLING),
+        _row(0, None, kind=SIGNALLING, t_out=2_000_000_001),
+    ]
+    pl.from_dicts([{"connection": 0} | row for row in rows]).write_parquet(tmp_path / "packets.parquet")
+    found = media_delivered(tmp_path, PLAN, {"a": 2.0})["a"]
+    assert found == {"packets": 2, "bytes": 2000, "copies": 0, "datagrams": 2, "datagram_copies": 1}
 
 
 def test_repeated_handshakes(tmp_path: Path) -> None:
@@ -116,7 +138,7 @@ def test_datagrams_count_that_arrive_whole_and_sound(tmp_path: Path) -> None:
     pl.DataFrame(rows).write_parquet(tmp_path / "packets.parquet")
     # 1000, 1002 and the last; a copy brings no new bytes.
     found = media_delivered(tmp_path, PLAN)["a"]
-    assert found == {"packets": 3, "bytes": 2 * 2992 + 1000, "copies": 1}
+    assert found == _counts(3, 2 * 2992 + 1000, copies=1)
     # 1001 lacks a fragment; the copy of 1002 is complete, too.
     none = {"checksum_errors": 0, "reassembly_failed": 0}
     assert harmed(tmp_path, PLAN) == {
@@ -142,7 +164,7 @@ def test_fragments_of_one_copy_complete_another(tmp_path: Path) -> None:
     for t_out, row in enumerate(rows):
         row["t_out"] = t_out
     pl.DataFrame(rows[::-1]).write_parquet(tmp_path / "packets.parquet")
-    assert media_delivered(tmp_path, PLAN)["a"] == {"packets": 2, "bytes": 2 * 2992, "copies": 0}
+    assert media_delivered(tmp_path, PLAN)["a"] == _counts(2, 2 * 2992)
     assert harmed(tmp_path, PLAN)["client"] == {"checksum_errors": 1, "reassembly_failed": 1}
 
 

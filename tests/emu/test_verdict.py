@@ -146,12 +146,12 @@ def sound() -> Trial:
         "congestion_controls": {"video": ["cubic"]},
         "over_tcp": {"video": False, "cross": False},
         "media_delivered": {
-            "video": {"packets": 476, "bytes": 470_000, "copies": 0},
-            "cross": {"packets": 80, "bytes": 80_000, "copies": 0},
+            "video": delivered(476, 470_000),
+            "cross": delivered(80, 80_000),
         },
         "commands": [],
         "handshakes_repeated": [],
-        "media_before_stop": {},
+        "media_listened_to": {},
         "tcp_connections": [],
         "unread_bytes": {"video": 0, "cross": 0},
         "replay": {"packets": 620, "rows": 1174, "different": 0, "first": None},
@@ -162,6 +162,11 @@ def sound() -> Trial:
             "entries": {"p50_s": -2e-6, "p99_s": -1e-6, "packets": 620},
         },
     }
+
+
+def delivered(packets: int, octets: int) -> Trial:
+    """What the path handed a player, all of it media and once."""
+    return {"packets": packets, "bytes": octets, "copies": 0, "datagrams": packets, "datagram_copies": 0}
 
 
 def _process(flow: str, side: str, *, started_s: float, waited_s: float) -> Trial:
@@ -175,6 +180,9 @@ def _collected(*, packets: int, octets: int) -> Trial:
         "received_packets": packets,
         "received_bytes": octets,
         "received_what": "packets that the player reports",
+        "counts_datagrams": False,
+        "left_s": None,
+        "left_unread_bytes": 0,
         "faults": [],
     }
 
@@ -458,14 +466,63 @@ def test_a_player_that_stops_early_may_leave_bytes_behind() -> None:
     stopped = _over_tcp(100_000)
     assert not verdict(PLAN, stopped)["valid"], "a stop that never came excuses nothing"
     stopped["actions"] = [STOP]
-    stopped["media_before_stop"] = stopped["media_delivered"]
+    stopped["media_listened_to"] = stopped["media_delivered"]
     assert verdict(PLAN, stopped)["valid"]
 
 
 def test_what_comes_after_a_stop_may_be_heard_or_not() -> None:
     trial = sound()
     trial["actions"] = [STOP]
-    trial["media_before_stop"]["video"] = {"packets": 400, "bytes": 0, "copies": 0}
+    trial["media_listened_to"]["video"] = delivered(400, 0)
     for counted, valid in ((476, True), (440, True), (396, True), (380, False), (490, False)):
         trial["collected"]["video"]["received_packets"] = counted
         assert verdict(PLAN, trial)["valid"] == valid, counted
+
+
+def test_who_counts_all_datagrams_is_held_against_all() -> None:
+    trial = sound()
+    # 20 that are no media: an end of stream ten times over, say.
+    trial["media_delivered"]["video"] |= {"datagrams": 496}
+    for all_of_them, counted, valid in ((False, 496, False), (True, 496, True), (True, 476, False)):
+        trial["collected"]["video"] |= {"counts_datagrams": all_of_them, "received_packets": counted}
+        assert verdict(PLAN, trial)["valid"] == valid, (all_of_them, counted)
+    trial["media_delivered"]["video"] |= {"datagram_copies": 20}
+    assert verdict(PLAN, trial)["valid"], "of what came twice it may count one"
+
+
+def test_what_comes_after_our_player_left_may_be_heard_or_not() -> None:
+    trial = sound()
+    trial["media_listened_to"]["video"] = delivered(400, 0)
+    trial["collected"]["video"]["received_packets"] = 400
+    assert not verdict(PLAN, trial)["valid"], "it stayed"
+    trial["collected"]["video"]["left_s"] = 4.0
+    # Of what came before it left it has lost at most the bound's 9; it cannot have had more than came.
+    for counted, valid in ((476, True), (440, True), (396, True), (380, False), (490, False)):
+        trial["collected"]["video"]["received_packets"] = counted
+        assert verdict(PLAN, trial)["valid"] == valid, counted
+
+
+def test_over_tcp_what_came_before_our_player_left_it_read_or_its_kernel_held() -> None:
+    trial = _over_tcp(100_000)
+    trial["media_listened_to"]["video"] = delivered(0, 300_000)
+    assert not verdict(PLAN, trial)["valid"], "it stayed"
+    trial["collected"]["video"]["left_s"] = 4.0
+    found = verdict(PLAN, trial)
+    assert found["measured"]["player_bytes_off.video"] == 200_000 and not found["valid"]
+    trial["collected"]["video"]["left_unread_bytes"] = 200_000
+    assert verdict(PLAN, trial)["valid"]
+    trial["collected"]["video"] |= {"received_bytes": 300_000, "left_unread_bytes": 0}
+    assert verdict(PLAN, trial)["valid"]
+    trial["collected"]["video"]["received_bytes"] = 550_000
+    assert not verdict(PLAN, trial)["valid"], "more than came"
+
+
+def test_a_relay_listens_until_the_first_of_its_players_leaves() -> None:
+    left = {"a": 4.0, "b": 3.0, "c": None, "cache": None, "other": None}
+    measured = {
+        "collected": {name: {"left_s": at} for name, at in left.items()},
+        "actions": [{"flow": "a", "action": "stop", "at_s": 2.0}],
+    }
+    flows = [{"name": "a"}, {"name": "b", "via": "cache"}, {"name": "c", "via": "other"}]
+    until = expectation.listened_until_s({"flows": flows}, measured)
+    assert until == {"a": 2.0, "b": 3.0, "cache": 3.0}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from streamgauge.emu.path_pairs import codes, counted, crosses, path_pairs
 from streamgauge.emu.validity import verdict
-from test_verdict import PLAN, sound
+from test_verdict import PLAN, delivered, sound
 
 Trial = dict[str, Any]
 RENO = {"congestion_control": "reno", "ecn": False}
@@ -34,8 +34,7 @@ def behind() -> Trial:
             row["name"] = row["name"].replace("video", "home")
     for key in ("media_delivered", "unread_bytes", "congestion_controls"):
         trial[key]["home"] = trial[key].pop("video")
-    nothing = {"packets": 0, "bytes": 0, "copies": 0}
-    trial["media_delivered"]["video"] = nothing
+    trial["media_delivered"]["video"] = delivered(0, 0)
     trial["unread_bytes"]["video"] = 0
     # Our own player, who counts what it read of the relay.
     trial["collected"]["home"] = trial["collected"]["video"] | {

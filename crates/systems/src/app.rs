@@ -150,4 +150,8 @@ pub trait App {
     fn poll_timeout(&self) -> Option<Instant>;
     /// The next thing it has to say.
     fn poll_event(&mut self) -> Option<Event>;
+    /// It has left: it reads, sends and says nothing any more, whatever still comes. False of a machine that stays to the end.
+    fn is_gone(&self) -> bool {
+        false
+    }
 }

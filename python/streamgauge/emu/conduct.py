@@ -364,7 +364,12 @@ class Conductor:
                 "congestion_control": by_linux_name(collected.congestion_control, self.request.own_controls),
                 "received_packets": collected.received_packets,
                 "received_bytes": collected.received_bytes,
+                "counts_datagrams": collected.counts_datagrams,
                 "received_what": collected.received_what,
+                "left_s": None
+                if collected.left_monotonic_ns is None
+                else (collected.left_monotonic_ns - self.t0_ns) / 1e9,
+                "left_unread_bytes": collected.left_unread_bytes,
                 "faults": collected.faults,
             }
         return found

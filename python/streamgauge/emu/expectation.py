@@ -218,6 +218,20 @@ def stopped_s(measured: Mapping[str, Any]) -> dict[str, float]:
     return {one["flow"]: float(one["at_s"]) for one in measured["actions"] if one["action"] == "stop"}
 
 
+def listened_until_s(plan: Mapping[str, Any], measured: Mapping[str, Any]) -> dict[str, float]:
+    """Until when players listened that need not have to the trial's end, s by flow: the scenario stopped them,
+    or they left by themselves. A relay hears for each of its players, and so until the first left."""
+    until = {
+        name: float(one["left_s"]) for name, one in measured["collected"].items() if one["left_s"] is not None
+    }
+    for flow in plan["flows"]:
+        if flow["name"] in until and (relay := flow.get("via")) is not None:
+            until[relay] = min(until[flow["name"]], until.get(relay, math.inf))
+    for name, at in stopped_s(measured).items():
+        until[name] = min(at, until.get(name, math.inf))
+    return until
+
+
 def over_tcp(flow: Mapping[str, Any], measured: Mapping[str, Any]) -> bool:
     """Whether a flow's media runs over TCP, where the path's packets are not the application's."""
     if (told := facts(flow["app"])) is not None:

@@ -12,7 +12,7 @@ from streamgauge.emu.in_order import in_order_bytes
 from streamgauge.emu.path_pairs import counted
 
 DOWN, UP, MEDIA, CROSS, DELIVERED, RETRANSMIT, CORRUPTED, MORE_FRAGMENTS = 0, 1, 0, 5, 0, 1, 8, 16
-TCP, SIGNALLING = 0, 3
+TCP, UDP, SIGNALLING = 0, 1, 3
 """Codes of crates/plan's legend."""
 
 
@@ -20,10 +20,10 @@ def media_delivered(
     directory: Path, plan: Mapping[str, Any], ended_s: Mapping[str, float] | None = None
 ) -> dict[str, dict[str, int]]:
     """Packets and payload bytes that the path handed to each flow's player as media or cross traffic, sound;
-    to a relay, from its flows' servers.
+    to a relay, from its flows' servers. "datagrams" are all of UDP, whatever is in them.
 
     Of a player that ended before the trial (`ended_s`, by flow), until then. A datagram in fragments counts
-    as a packet if all of them came; what the path made twice counts once, and its "copies" stand apart. Over
+    as a packet if all of them came; what the path made twice counts once, and "copies" stand apart. Over
     TCP bytes count that came in order (see `in_order`); elsewhere each counts once: a retransmission does if
     what it repeats was lost.
     """
@@ -56,6 +56,8 @@ def media_delivered(
     is_media = pl.col("kind").is_in([MEDIA, CROSS])
     media = arrived.filter(is_media)
     copies = media.filter(pl.col("copy") > 0).group_by("flow").agg(pl.len().alias("copies"))
+    by_udp = arrived.filter(pl.col("protocol") == UDP).group_by("flow")
+    datagrams = by_udp.agg(datagrams=(pl.col("copy") == 0).sum(), datagram_copies=(pl.col("copy") > 0).sum())
     delivered = media.filter(pl.col("copy") == 0)
     fresh = delivered.filter(~pl.col("repeats"))
     repairs = (
@@ -69,11 +71,12 @@ def media_delivered(
     of_tcp = in_order_bytes(_segments(rows), arrived.filter(pl.col("protocol") == TCP), is_media)
     octets = pl.concat([octets, of_tcp]).group_by("flow").agg(pl.col("bytes").sum())
     found: dict[int, dict[str, int]] = {}
-    for counts in (packets, copies, octets):
+    for counts in (packets, copies, octets, datagrams):
         for row in counts.iter_rows(named=True):
             found.setdefault(row["flow"], {}).update(row)
+    keys = ("packets", "bytes", "copies", "datagrams", "datagram_copies")
     return {
-        flow["name"]: {key: int(found.get(code, {}).get(key, 0)) for key in ("packets", "bytes", "copies")}
+        flow["name"]: {key: int(found.get(code, {}).get(key, 0)) for key in keys}
         for code, flow in enumerate(counted(plan))
     }
 

@@ -72,9 +72,9 @@ def run_trial(
     measured["over_tcp"] |= {relay.name: planned_tcp(relay.plan) is not None for relay in relays}
     duration_ns = round(measured["link"]["duration_s"] * 1e9)
     measured["conditions"] = judge_record(directory, plan, events, duration_ns)
-    ended_s, stopped_s = expectation.players_ended_s(measured), expectation.stopped_s(measured)
-    measured["media_delivered"] = media_delivered(directory, plan, ended_s)
-    measured["media_before_stop"] = media_delivered(directory, plan, stopped_s) if stopped_s else {}
+    measured["media_delivered"] = media_delivered(directory, plan, expectation.players_ended_s(measured))
+    until_s = expectation.listened_until_s(plan, measured)
+    measured["media_listened_to"] = media_delivered(directory, plan, until_s) if until_s else {}
     measured["harmed"] = harmed(directory, plan)
     measured["replay"] = json.loads(_native.replay(json.dumps(plan), str(directory)))
     measured["commands"] = [setup.name for setup in setups if setup.system == "command"]

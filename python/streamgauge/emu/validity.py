@@ -415,15 +415,17 @@ def _path_conditions(found: ValidityVerdict, measured: Mapping[str, Any]) -> lis
 
 
 def _players(found: ValidityVerdict, plan: Mapping[str, Any], measured: Mapping[str, Any]) -> None:
-    """A player's own counter against the taps: packets where they are packets, bytes over TCP.
+    """A player's own counter against the taps: packets where they are packets, or all datagrams, if those are
+    what it counts; bytes over TCP.
 
     Over TCP those that came in order, as where a player that may have either has read no datagram. What its
     kernel still held for it at the end it may have counted or not; a player that ended earlier may have left
-    any number behind; what came after its flow was stopped it may have heard or not. A relay at the client is
-    the player of what it fetches. Where its kernel threw segments away to have them again, it was handed at
-    least what was acknowledged.
+    any number behind; what came after its flow was stopped, or it left, it may have heard or not. A relay at
+    the client is the player of what it fetches. Where its kernel threw segments away to have them again, it
+    was handed at least what was acknowledged.
     """
     ended, stopped = expectation.players_ended_s(measured), expectation.stopped_s(measured)
+    until = expectation.listened_until_s(plan, measured)
     gone = {name for name, at in ended.items() if at < measured["link"]["duration_s"]} | stopped.keys()
     for user in plan["flows"]:
         if user["name"] in gone and (relay := user.get("via")) is not None:
@@ -433,27 +435,30 @@ def _players(found: ValidityVerdict, plan: Mapping[str, Any], measured: Mapping[
         name, host = flow["name"], measured["counters"][expectation.player_end(flow)]
         refused = any(host.get(counter, 0) for counter in expectation.REFUSED)
         collected, delivered = measured["collected"][name], measured["media_delivered"][name]
+        heard = measured["media_listened_to"][name] if name in until else delivered
         packets, octets = collected["received_packets"], collected["received_bytes"]
         over_tcp = expectation.over_tcp(flow, measured) or (packets == 0 and delivered["packets"] > 0)
         who = f"relay {name}" if "at" in flow else f"flow {name}"
         if packets is not None and not over_tcp:
             # A player may count a packet that comes twice once or twice.
-            bound = PLAYER_COUNT * delivered["packets"] + PLAYER_COUNT_SLACK_PACKETS + delivered["copies"]
-            before = measured["media_before_stop"][name] if name in stopped else delivered
-            least = min(before["packets"], delivered["packets"])
+            of = ("datagrams", "datagram_copies") if collected["counts_datagrams"] else ("packets", "copies")
+            most, copies = (delivered[key] for key in of)
+            bound = PLAYER_COUNT * most + PLAYER_COUNT_SLACK_PACKETS + copies
             found.at_most(
                 f"player_packets_off.{name}",
-                _outside(packets, least, delivered["packets"]),
+                _outside(packets, min(heard[of[0]], most), most),
                 bound,
-                f"{who}: {collected['received_what']} are {{value}} off the {delivered['packets']} "
-                "packets that the path delivered (bound {bound})",
+                f"{who}: {collected['received_what']} are {{value}} off the {most} "
+                f"{of[0]} that the path delivered (bound {{bound}})",
             )
         elif octets is not None:
             # Interleaved RTP: 12 bytes of RTP and 4 of framing are no RTP payload (RFC 2326 section 10.12).
             whole = octets + 16 * (packets or 0)
             most = delivered["bytes"]
             handed = min(most, expectation.acknowledged_bytes(measured, name)) if refused else most
-            least = 0 if name in ended or name in stopped else handed - measured["unread_bytes"][name]
+            unread = collected["left_unread_bytes"] if name in until else measured["unread_bytes"][name]
+            # Of a program that ended, or a flow that was stopped, nobody knows what it had not read then.
+            least = 0 if name in ended or name in stopped else min(handed, heard["bytes"]) - unread
             found.at_most(
                 f"player_bytes_off.{name}",
                 _outside(whole, least, most),

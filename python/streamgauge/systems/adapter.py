@@ -311,8 +311,14 @@ class Collected:
     #: Totals of the player's own counters that the taps can be held against.
     received_packets: int | None = None
     received_bytes: int | None = None
+    #: Whether the packets are all datagrams that came, and not those of media alone.
+    counts_datagrams: bool = False
     #: What those bytes are.
     received_what: str = ""
+    #: When the player had heard enough (monotonic ns) and what its kernel then held for it that it had not
+    #: read, in bytes of TCP; None if it stayed, or does not say.
+    left_monotonic_ns: int | None = None
+    left_unread_bytes: int = 0
     #: Sentences on what went wrong; each makes the trial invalid.
     faults: list[str] = field(default_factory=list)
 

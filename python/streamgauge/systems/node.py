@@ -89,7 +89,11 @@ class NodeAdapter:
             else:
                 found.received_packets = stats.get("received_packets")
                 found.received_bytes = stats.get("received_bytes")
+                found.counts_datagrams = True
                 found.received_what = "what our player read from its sockets"
+                if (left := stopped.get("left")) is not None:
+                    found.left_monotonic_ns = left["t_monotonic_ns"]
+                    found.left_unread_bytes = left["unread_bytes"]
         return found
 
 

@@ -92,5 +92,6 @@ class RelayAdapter:
         found.received_bytes = stats.get("received_from_servers_bytes")
         if planned_tcp(flow.plan) is None:
             found.received_packets = stats.get("received_from_servers_packets")
+            found.counts_datagrams = True
         found.received_what = "what it read from servers"
         return found

@@ -371,6 +371,14 @@ impl TcpSocket {
         }
     }
 
+    /// What the kernel holds ready that was not read, bytes.
+    pub fn unread_bytes(&self) -> u64 {
+        let mut held: libc::c_int = 0;
+        // SAFETY: the kernel writes one int. It fails on a listener, which holds none.
+        unsafe { libc::ioctl(self.socket.as_raw_fd(), libc::FIONREAD, &raw mut held) };
+        u64::try_from(held).unwrap_or(0)
+    }
+
     /// The connection is there: `news` says so once more, to who was not there to hear it.
     pub fn tell_again(&mut self) {
         self.pending.push_front(News::Opened);

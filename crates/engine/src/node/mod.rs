@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::os::fd::BorrowedFd;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use streamgauge_base::{Event, Instant};
 use streamgauge_plan::{Action, TrialPlan, addresses, relay_address};
@@ -64,7 +64,7 @@ pub fn run(mut config: Config) -> Result<()> {
     let _ = RealTime::enter(config.fifo_priority);
     say(&json!({"event": "ready"}));
     node.drive(&commands)?;
-    say(&json!({"event": "stopped", "stats": node.channels.stats()}));
+    say(&json!({"event": "stopped", "stats": node.channels.stats(), "left": node.left}));
     Ok(())
 }
 
@@ -93,6 +93,17 @@ struct Node {
     t0: Option<i64>,
     /// The flow has.
     started: bool,
+    /// The machine has, before the trial's end.
+    left: Option<Left>,
+}
+
+/// A machine left: what came until then it was handed, apart from what it had not read, and of what came later nothing is
+/// known.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Left {
+    t_monotonic_ns: i64,
+    /// Of its streams.
+    unread_bytes: u64,
 }
 
 impl Node {
@@ -147,7 +158,7 @@ impl Node {
         t0: Option<i64>,
     ) -> Result<Node> {
         let (reactor, room, ready) = (Reactor::new()?, Room::new(), Vec::new());
-        Ok(Node { flow, app, channels, reactor, room, ready, agenda, t0, started: false })
+        Ok(Node { flow, app, channels, reactor, room, ready, agenda, t0, started: false, left: None })
     }
 
     fn drive(&mut self, commands: &Commands) -> Result<()> {
@@ -228,6 +239,10 @@ impl Node {
         self.app.handle(now, input, &mut self.channels);
         while let Some(event) = self.app.poll_event() {
             self.tell(&event);
+        }
+        if self.left.is_none() && self.app.is_gone() {
+            let at = self.t0.unwrap_or(0).saturating_add_unsigned(now.as_nanos());
+            self.left = Some(Left { t_monotonic_ns: at, unread_bytes: self.channels.unread_bytes() });
         }
     }
 

@@ -7,6 +7,8 @@ mod opener;
 #[path = "../../../sim/tests/relay/splice.rs"]
 mod splice;
 
+use std::io::Write;
+use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
 use datagrams::{Answering, Asking, Handed, Passing, begins, udp};
@@ -301,4 +303,60 @@ fn a_relay_passes_datagrams_between_each_player_and_its_server() {
     channels.close(ChannelId(0));
     assert!((0..10).all(|id| channels.port(ChannelId(id)).is_none()));
     std::net::UdpSocket::bind((own, port)).unwrap();
+}
+
+/// Reads 1000 bytes and leaves, though there are more.
+struct Leaving {
+    aborts: bool,
+    is_gone: bool,
+}
+
+impl App for Leaving {
+    fn handle(&mut self, _: Instant, input: Input<'_>, io: &mut dyn Io) {
+        if let (Input::Readable(channel), false) = (input, self.is_gone) {
+            assert_eq!(io.read(channel, 1000).map(|chunk| chunk.len()), Some(1000));
+            if self.aborts {
+                io.abort(channel)
+            } else {
+                io.close(channel)
+            }
+            self.is_gone = true;
+        }
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
+    fn poll_event(&mut self) -> Option<Event> {
+        None
+    }
+    fn is_gone(&self) -> bool {
+        self.is_gone
+    }
+}
+
+#[test]
+fn a_machine_that_leaves_is_known_to_have_and_what_it_had_not_read() {
+    for aborts in [false, true] {
+        let there = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let port = there.local_addr().unwrap().port();
+        let carrier = Carrier::Tcp { port, settings: TcpSpec::default() };
+        let begins_with = [Channel { id: ChannelId(0), carrier }];
+        let mut node = node(Box::new(Leaving { aborts, is_gone: false }), false, &begins_with);
+        let before = monotonic_ns();
+        while !node.started {
+            node.keep_agenda().unwrap();
+        }
+        assert!(node.left.is_none(), "it has just come");
+        let (mut peer, _) = there.accept().unwrap();
+        peer.write_all(&[0; 5000]).unwrap();
+        while node.left.is_none() {
+            node.turn().unwrap();
+        }
+        let left = node.left.unwrap();
+        assert_eq!(left.unread_bytes, 4000, "aborts: {aborts}");
+        assert!((before..=monotonic_ns()).contains(&left.t_monotonic_ns));
+        // What comes later changes nothing.
+        node.give(Input::Timeout);
+        assert_eq!(node.left.map(|left| left.t_monotonic_ns), Some(left.t_monotonic_ns));
+    }
 }

@@ -115,6 +115,8 @@ pub struct Channels {
     /// What the machine may still read at this turn.
     allowance: usize,
     counts: Counts,
+    /// What streams held that were ended at once, bytes.
+    given_up: u64,
     /// What the kernel made of the first stream's settings.
     settings: Option<Value>,
 }
@@ -221,6 +223,7 @@ impl Channels {
             most_streams: usize::MAX,
             allowance: usize::MAX,
             counts: Counts::default(),
+            given_up: 0,
             settings: None,
         }
     }

@@ -86,6 +86,10 @@ impl App for Viewed {
     fn poll_event(&mut self) -> Option<Event> {
         self.player.poll_event()
     }
+
+    fn is_gone(&self) -> bool {
+        self.player.is_gone()
+    }
 }
 
 impl Playing for Viewed {
@@ -135,10 +139,6 @@ impl Playing for Viewed {
             report.duplicates,
             report.jitter.as_secs_f64() * 1e3,
         )
-    }
-
-    fn is_gone(&self) -> bool {
-        self.player.is_gone()
     }
 
     fn refused(&self) -> Option<u16> {

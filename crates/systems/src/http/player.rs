@@ -107,11 +107,6 @@ impl HttpPlayer {
         self.fetch.refusal()
     }
 
-    /// Nothing will be sent or said any more.
-    pub fn is_gone(&self) -> bool {
-        self.gone
-    }
-
     fn manner(&self) -> Manner {
         Manner {
             start: Start::Gathered,
@@ -276,5 +271,9 @@ impl App for HttpPlayer {
 
     fn poll_event(&mut self) -> Option<Event> {
         self.events.next()
+    }
+
+    fn is_gone(&self) -> bool {
+        self.gone
     }
 }

@@ -189,6 +189,10 @@ impl App for Viewed {
         self.failures += u64::from(event.name == "http_failure");
         Some(event)
     }
+
+    fn is_gone(&self) -> bool {
+        self.player.is_gone()
+    }
 }
 
 impl Playing for Viewed {
@@ -221,10 +225,6 @@ impl Playing for Viewed {
             "file: {}{of} bytes came ({rate}), {requests} requests, {failures} connections failed",
             self.player.bytes()
         )
-    }
-
-    fn is_gone(&self) -> bool {
-        self.player.is_gone()
     }
 
     fn refused(&self) -> Option<u16> {

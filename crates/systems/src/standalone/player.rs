@@ -38,8 +38,6 @@ pub trait Playing: App {
     fn carried_by(&self) -> &'static str;
     /// What came, in a line; `rate` is that of the media, in words.
     fn in_words(&mut self, now: Instant, rate: &str) -> String;
-    /// Nothing will be sent or said any more.
-    fn is_gone(&self) -> bool;
     /// The status of the last answer that was no success.
     fn refused(&self) -> Option<u16>;
     /// Something came, and it is nothing that could be played.

@@ -115,6 +115,10 @@ impl App for Viewed {
         self.levels_told += u64::from(event.name == "level_changed");
         Some(event)
     }
+
+    fn is_gone(&self) -> bool {
+        self.player.is_gone()
+    }
 }
 
 impl Viewed {
@@ -247,10 +251,6 @@ impl Playing for Viewed {
             if offered.is_empty() { "none".into() } else { offered.join(", ") },
             self.level_changes(),
         )
-    }
-
-    fn is_gone(&self) -> bool {
-        self.player.is_gone()
     }
 
     fn refused(&self) -> Option<u16> {

@@ -36,6 +36,15 @@ impl Channels {
         &self.counts
     }
 
+    /// What came by streams that the machine has not read, and, of those that it ended at once, never will, bytes.
+    pub fn unread_bytes(&self) -> u64 {
+        let held = self.list.values().filter_map(|entry| match &entry.socket {
+            Socket::Stream(stream, _) => Some(stream.unread_bytes()),
+            _ => None,
+        });
+        held.sum::<u64>() + self.given_up
+    }
+
     /// What passed, and the first stream's settings.
     pub fn stats(&self) -> Value {
         let counts = &self.counts;

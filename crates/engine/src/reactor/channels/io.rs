@@ -102,7 +102,11 @@ impl Io for Channels {
 
     fn abort(&mut self, channel: ChannelId) {
         match (self.place, self.stream(channel)) {
-            (Place::Trial(_) | Place::Network { owed: false, .. }, Some(stream)) => stream.abort(),
+            (Place::Trial(_) | Place::Network { owed: false, .. }, Some(stream)) => {
+                let unread = stream.unread_bytes();
+                stream.abort();
+                self.given_up += unread;
+            }
             _ => self.close(channel),
         }
     }

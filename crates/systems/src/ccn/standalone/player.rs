@@ -77,6 +77,10 @@ impl App for Viewed {
         self.tally.note(&event);
         Some(event)
     }
+
+    fn is_gone(&self) -> bool {
+        self.host.player().is_gone()
+    }
 }
 
 impl Playing for Viewed {
@@ -102,10 +106,6 @@ impl Playing for Viewed {
     fn in_words(&mut self, _: Instant, rate: &str) -> String {
         let asked = self.host.proxy().asked();
         format!("{}; {} Interests, {} expired", self.tally.in_words(rate), asked.interests, asked.expired)
-    }
-
-    fn is_gone(&self) -> bool {
-        self.host.player().is_gone()
     }
 
     fn refused(&self) -> Option<u16> {

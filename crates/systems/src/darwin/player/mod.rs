@@ -155,11 +155,6 @@ impl DarwinPlayer {
         self.tracks.iter().any(|track| track.reliable)
     }
 
-    /// Nothing will be sent or said any more.
-    pub fn is_gone(&self) -> bool {
-        self.phase == Phase::Gone
-    }
-
     fn is_playing(&self) -> bool {
         matches!(self.phase, Phase::Playing { .. })
     }
@@ -478,5 +473,9 @@ impl App for DarwinPlayer {
 
     fn poll_event(&mut self) -> Option<Event> {
         self.events.next()
+    }
+
+    fn is_gone(&self) -> bool {
+        self.phase == Phase::Gone
     }
 }

@@ -177,11 +177,6 @@ impl DashPlayer {
         self.last_refusal
     }
 
-    /// Nothing will be sent or said any more.
-    pub fn is_gone(&self) -> bool {
-        self.gone
-    }
-
     /// Since the first request, as rules count.
     fn since(&self, now: Instant) -> Duration {
         self.asked_at.map_or(Duration::ZERO, |asked| now.saturating_since(asked))
@@ -468,5 +463,9 @@ impl App for DashPlayer {
 
     fn poll_event(&mut self) -> Option<Event> {
         self.events.next()
+    }
+
+    fn is_gone(&self) -> bool {
+        self.gone
     }
 }

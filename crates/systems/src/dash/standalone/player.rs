@@ -115,6 +115,10 @@ impl App for Viewed {
         self.tally.note(&event);
         Some(event)
     }
+
+    fn is_gone(&self) -> bool {
+        self.player.is_gone()
+    }
 }
 
 impl Playing for Viewed {
@@ -132,10 +136,6 @@ impl Playing for Viewed {
 
     fn in_words(&mut self, _: Instant, rate: &str) -> String {
         self.tally.in_words(rate)
-    }
-
-    fn is_gone(&self) -> bool {
-        self.player.is_gone()
     }
 
     fn refused(&self) -> Option<u16> {

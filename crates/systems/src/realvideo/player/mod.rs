@@ -139,11 +139,6 @@ impl RealPlayer {
         }
     }
 
-    /// Nothing will be sent or said any more.
-    pub fn is_gone(&self) -> bool {
-        self.phase == Phase::Gone
-    }
-
     fn is_playing(&self) -> bool {
         matches!(self.phase, Phase::Playing { .. })
     }
@@ -466,5 +461,9 @@ impl App for RealPlayer {
 
     fn poll_event(&mut self) -> Option<Event> {
         self.events.next()
+    }
+
+    fn is_gone(&self) -> bool {
+        self.phase == Phase::Gone
     }
 }

@@ -79,11 +79,6 @@ impl WmPlayer {
         self
     }
 
-    /// Nothing will be sent or said any more.
-    pub fn is_gone(&self) -> bool {
-        self.core.phase == Phase::Gone
-    }
-
     /// Tries the protocol whose turn it is.
     fn connect(&mut self, now: Instant, io: &mut dyn Io) {
         let Some(tcp) = &self.tcp else { return };
@@ -309,5 +304,9 @@ impl App for WmPlayer {
 
     fn poll_event(&mut self) -> Option<Event> {
         self.core.events.next()
+    }
+
+    fn is_gone(&self) -> bool {
+        self.core.phase == Phase::Gone
     }
 }
