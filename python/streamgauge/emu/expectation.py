@@ -219,8 +219,8 @@ def stopped_s(measured: Mapping[str, Any]) -> dict[str, float]:
 
 
 def listened_until_s(plan: Mapping[str, Any], measured: Mapping[str, Any]) -> dict[str, float]:
-    """Until when players listened that need not have to the trial's end, s by flow: the scenario stopped them,
-    or they left by themselves. A relay hears for each of its players, and so until the first left."""
+    """Until when players listened that need not have to the trial's end, s by flow: the scenario stopped
+    them, or they left by themselves. A relay hears for each of its players, and so until the first left."""
     until = {
         name: float(one["left_s"]) for name, one in measured["collected"].items() if one["left_s"] is not None
     }
