@@ -24,7 +24,7 @@ from short_scenario import SHORT
 from streamgauge.campaign import CampaignResult, run
 from streamgauge.campaign.index import FILE
 from streamgauge.campaign.layout import LOCK, sweep
-from streamgauge.campaign.pool import Pool, WorkerDied, start_ahead
+from streamgauge.campaign.pool import Pool, WorkerDied, started_ahead
 from streamgauge.campaign.work import as_sent, tasks_of
 from streamgauge.errors import CannotRunError, ScenarioError
 from streamgauge.record import Record
@@ -93,27 +93,21 @@ def test_processes_and_threads_leave_the_same(
 
 
 def test_processes_that_were_started_ahead_are_the_pools(make: Make, tmp_path: Path, processes: None) -> None:
-    start_ahead(2)
-    ahead = {one._process.pid for one in pool_module._ahead}
-    assert len(ahead) == 2 and all(map(alive, ahead))
-    with Pool() as pool:
-        assert {one._process.pid for one in pool._all} == ahead and not pool_module._ahead
-    assert not any(map(alive, ahead))
-    start_ahead(1)
-    wanted = simulate(make(), tmp_path)
-    assert len(wanted.outcomes) == 4 and not pool_module._ahead
+    with started_ahead(2):
+        ahead = {one._process.pid for one in pool_module._ahead}
+        assert len(ahead) == 2 and all(map(alive, ahead))
+        with Pool() as pool:
+            assert {one._process.pid for one in pool._all} == ahead and not pool_module._ahead
+        assert not any(map(alive, ahead))
+    with started_ahead(1):
+        assert len(simulate(make(), tmp_path).outcomes) == 4 and not pool_module._ahead
 
 
-def test_processes_that_nobody_wants_end_with_who_started_them() -> None:
-    code = "from streamgauge.campaign import pool\npool.start_ahead(1)\nprint(pool._ahead[0]._process.pid)"
-    said = subprocess.run(
-        [sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=60
-    )
-    for _ in range(600):
-        if not alive(int(said.stdout)):
-            break
-        time.sleep(0.1)
-    assert not alive(int(said.stdout)) and not said.stderr
+def test_processes_that_nobody_wants_end() -> None:
+    with pytest.raises(ScenarioError), started_ahead(2):
+        ahead = [one._process.pid for one in pool_module._ahead]
+        raise ScenarioError("there is no such thing")
+    assert not any(map(alive, ahead)) and not pool_module._ahead
 
 
 def test_an_error_in_a_process_is_the_campaigns(make: Make, tmp_path: Path) -> None:

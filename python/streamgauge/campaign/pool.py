@@ -16,6 +16,7 @@ import struct
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Final, Self
@@ -24,7 +25,7 @@ import streamgauge
 from streamgauge.campaign.work import Row, Task
 from streamgauge.errors import CannotRunError, StreamGaugeError
 
-__all__ = ["Pool", "receive", "send", "start_ahead"]
+__all__ = ["Pool", "receive", "send", "started_ahead"]
 
 _LENGTH: Final = struct.Struct("<Q")
 _TRIES: Final = 3
@@ -169,12 +170,20 @@ class _Process:
 _ahead: list[_Process] = []
 
 
-def start_ahead(count: int) -> None:
-    """Starts processes that the next `Pool` finds: each takes a second to import what it needs, while this
-    one loads what they are to run. They end with this process if nobody wants them."""
-    with contextlib.suppress(OSError):  # the pool says it, if it comes to that
-        while len(_ahead) < count:
-            _ahead.append(_Process())
+@contextlib.contextmanager
+def started_ahead(count: int) -> Iterator[None]:
+    """Starts processes that the next `Pool` in the context finds: each takes a second to import all it needs,
+    while this one loads what they are to run. Those that nobody wanted end with the context."""
+    try:
+        with contextlib.suppress(OSError):  # the pool says it, if it comes to that
+            while len(_ahead) < count:
+                _ahead.append(_Process())
+        yield
+    finally:
+        while _ahead:
+            process = _ahead.pop()
+            process.kill()
+            process.end()
 
 
 def send(pipe: IO[bytes], what: object) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from streamgauge.campaign import MutantResult, Progress, score, standings
 from streamgauge.campaign.layout import machine_of
-from streamgauge.campaign.pool import start_ahead
+from streamgauge.campaign.pool import started_ahead
 from streamgauge.claims.dimension import TIME, say
 from streamgauge.cli.output import say_text
 from streamgauge.cli.progress import Bar
@@ -175,14 +175,16 @@ def reproduce_papers(asked: Sequence[Paper], request: RunRequest) -> int:
     request.files.prepare()
     out = chosen_out(request)
     began = time.monotonic()
-    if request.mode == "sim" and request.elsewhere is None and not out.exists():
-        # Thousands of trials, and a second until their scenarios are loaded.
-        start_ahead(processors())
-    scenarios = stating(asked, _found(asked, request))
-    modes = chosen_modes(request, scenarios)
-    loading_s = time.monotonic() - began
-    kept = {name: SentPackets(flows) for paper in asked for name, flows in flows_of_packets(paper).items()}
-    ran = carry_out(request, scenarios, modes, out, extras=kept)
+    # There will be thousands of trials, and it takes a second until their scenarios are loaded.
+    is_long = request.mode == "sim" and request.elsewhere is None and not out.exists()
+    with started_ahead(processors() if is_long else 0):
+        scenarios = stating(asked, _found(asked, request))
+        modes = chosen_modes(request, scenarios)
+        loading_s = time.monotonic() - began
+        kept = {
+            name: SentPackets(flows) for paper in asked for name, flows in flows_of_packets(paper).items()
+        }
+        ran = carry_out(request, scenarios, modes, out, extras=kept)
     result, wall_s = ran.result, loading_s + ran.result.wall_s
     trials = Counter(outcome.job.scenario.id for outcome in result.outcomes)
     outcomes = outcomes_of(asked, result.checks, ran.mutants, trials)
