@@ -118,7 +118,7 @@ impl Sender {
         let (offered, next, max_window) = (self.buffer.end(), self.next, self.max_window);
         let scarce = writes.written().saturating_sub(next) < self.mss;
         let writes_on = writes.write_on(View { offered, next, max_window, pipe, window }).is_some();
-        if writes_on && scarce && pipe < window && !self.board.waits_to_resend() {
+        if writes.began() && scarce && pipe < window && !self.board.waits_to_resend() {
             self.board.starve();
         }
         writes_on

@@ -86,8 +86,11 @@ pub struct WriteQueue {
     written: u64,
     pushed: u64,
     stopped: Stopped,
-    /// The write that goes on has brought something.
+    /// A write goes on; it has brought something.
+    writing: bool,
     copied: bool,
+    /// A write began when it was last asked for.
+    began: bool,
     /// One super-segment may leave; it has left.
     one: bool,
     held: bool,
@@ -114,7 +117,9 @@ impl WriteQueue {
             written: start,
             pushed: start,
             stopped: Stopped::Done,
+            writing: false,
             copied: false,
+            began: false,
             one: false,
             held: false,
             heard: false,
@@ -213,7 +218,7 @@ impl WriteQueue {
 
     /// The program writes on, until something may leave. `None` if it does not, or nothing may.
     pub fn write_on(&mut self, view: View) -> Option<Push> {
-        (self.one, self.held) = (false, false);
+        (self.one, self.held, self.began) = (false, false, false);
         if !self.resumes(view) {
             return None;
         }
@@ -223,6 +228,7 @@ impl WriteQueue {
             if self.written >= view.offered {
                 return self.stop(Stopped::Done);
             }
+            self.began |= !std::mem::replace(&mut self.writing, true);
             let last = self.last_bytes(view.next);
             if last == 0 || last >= block {
                 if self.memory() >= self.limit {
@@ -241,7 +247,7 @@ impl WriteQueue {
             }
             if taken == wanted {
                 self.push();
-                self.copied = false;
+                (self.writing, self.copied) = (false, false);
                 return Some(Push::All);
             }
             if had + taken < block {
@@ -256,6 +262,14 @@ impl WriteQueue {
                 return Some(Push::One);
             }
         }
+    }
+
+    /// The program began a write when it was last told to write on: then, and not as that goes on, Linux looks whether the
+    /// program is what holds the sender back (`tcp_rate_check_app_limited`). iperf3's server does not wait in a write but for
+    /// a socket that can be written to, so that each time it is woken it begins one.
+    #[inline]
+    pub fn began(&self) -> bool {
+        self.began
     }
 
     /// The program may write, or goes on with that.
@@ -281,7 +295,7 @@ impl WriteQueue {
 
     /// The program stops; what it has written pushes.
     fn stop(&mut self, why: Stopped) -> Option<Push> {
-        self.stopped = why;
+        (self.stopped, self.writing) = (why, false);
         std::mem::take(&mut self.copied).then(|| {
             self.push();
             Push::All

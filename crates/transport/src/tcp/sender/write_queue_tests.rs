@@ -146,3 +146,27 @@ fn a_buffer_that_nobody_asked_for_follows_the_window_while_that_is_not_full() {
     bench.fill();
     assert_eq!(bench.queue.limit, 2 * 40 * 2_304);
 }
+
+#[test]
+fn a_write_begins_as_the_program_is_woken_and_where_the_last_one_ended() {
+    let mut bench = Bench::new(6 << 20);
+    let (mut began, mut woken) = (Vec::new(), vec![0, WRITE, 2 * WRITE]);
+    while bench.queue.written < 3 * WRITE {
+        let before = bench.queue.written;
+        let something = bench.write().is_some();
+        if bench.queue.began() {
+            began.push(before);
+        }
+        if !something {
+            // For want of memory: all of it is freed.
+            woken.push(before);
+            bench.send((before - bench.next) / MSS);
+            bench.acknowledge(bench.next / MSS, &[]);
+        }
+    }
+    woken.sort_unstable();
+    woken.dedup();
+    began.dedup();
+    assert!(woken.len() > 6, "{woken:?}");
+    assert_eq!(began, woken);
+}
