@@ -9,7 +9,8 @@
 //!
 //! In Linux 6.1 half of the buffer is window whatever segments take, all of it but a segment is offered at first, so that
 //! nothing rises until the buffer is made larger, which is then done by more; and what waits ahead of a gap makes no room but
-//! takes it. Its round trips are whole milliseconds, and no longer than a window takes to come. Where little room is left,
+//! takes it. Its round trips are whole milliseconds, and no longer than a window takes to come; the least counts at once in both,
+//! for Linux 6.16 changed that and stable kernels followed (`tcp_rcv_rtt_update`). Where little room is left,
 //! acknowledgements cease to be quick. So much for their times; the window itself is that of Linux 6.1 without `early_growth`,
 //! which makes blocks of what was written shorter at first, and where a program asked for the buffer, without `scaling_ratio`.
 
@@ -136,7 +137,7 @@ impl WindowGrowth {
         self.rtt_us = match self.rtt_us {
             _ if first => 0,
             0 => us,
-            rtt if us < rtt && self.early => us,
+            rtt if us < rtt => us,
             _ => smoothed,
         };
     }

@@ -108,13 +108,37 @@ fn in_6_1_a_buffer_asked_for_offers_all_but_a_segment_at_once() {
 }
 
 #[test]
-fn in_6_1_a_shorter_round_trip_is_believed_gradually_too_and_counts_in_ms() {
+fn in_6_1_a_shorter_round_trip_is_believed_at_once_too_and_counts_in_ms() {
     let mut growth = late();
     let mut told = |echo, us| {
         growth.arrived(1448, 1448, (echo, Duration::from_micros(us)));
         growth.rtt_us
     };
-    assert_eq!([told(1, 50_000), told(2, 100_900), told(3, 20_000)], [0, 100_000, 90_000]);
+    assert_eq!([told(1, 50_000), told(2, 100_900), told(3, 20_000)], [0, 100_000, 20_000]);
+}
+
+#[test]
+fn in_6_1_the_buffer_grows_as_soon_as_a_guests_did() {
+    // A guest's arrivals of CUBIC on 10 Mbit/s and 20 ms, in ms since the first, from the segment on that ends the first round
+    // trip: every second one brings an echo of its own, and tells a longer round trip, until the queue's first
+    // acknowledgements are echoed. It looked again at the thirtieth, 24.22 ms later, and not at the one before.
+    let echoes = [21.27, 22.48, 23.69, 24.9, 26.11, 27.32, 28.54, 29.74, 30.95, 32.16, 24.22];
+    let mut growth = late();
+    growth.arrived(1448, 1448, (0, Duration::from_millis(25)));
+    growth.read(Instant::from_nanos(0), 10 * 1448, 0, 0);
+    let mut grown = Vec::new();
+    for segment in 10..34u64 {
+        let now = Instant::from_nanos(32_510_000 + (segment - 10) * 1_211_000);
+        let place = ((segment - 10) / 2).min(10) as usize;
+        let ago = Duration::from_nanos((echoes[place] * 1e6) as u64);
+        growth.arrived(1448, 1448, (1 + place as u32, ago));
+        let before = growth.buffer;
+        growth.read(now, 1448, 0, 0);
+        if growth.buffer > before {
+            grown.push(segment);
+        }
+    }
+    assert_eq!(grown, [10, 30]);
 }
 
 #[test]
