@@ -69,6 +69,7 @@ fn config() -> impl Strategy<Value = Config> {
                         whole_segments: newest,
                         early_growth: newest,
                         scaling_ratio: newest,
+                        fine_bandwidth: newest,
                         ..Mechanisms::default()
                     },
                     // A patient end: no trial of this length may end in a time-out.

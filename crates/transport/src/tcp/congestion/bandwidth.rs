@@ -13,6 +13,18 @@ pub fn rate(bytes: u64, time: Duration) -> u64 {
     (u128::from(bytes) * 1_000_000_000 / u128::from(time.as_nanos().max(1))).min(u128::from(u64::MAX)) as u64
 }
 
+/// Fractional bits of a bandwidth in segments per microsecond (`BW_SCALE` of Linux's `tcp_bbr`).
+const SCALE: u32 = 24;
+
+/// Bytes/s of `bytes` in `time`, rounded down as Linux rounds them: to segments of `mss` bytes per microsecond with `SCALE`
+/// fractional bits, of which 150 kbit/s have 207.8.
+pub fn coarse_rate(bytes: u64, time: Duration, mss: u64) -> u64 {
+    let us = u128::from((time.as_nanos() / 1_000).max(1));
+    let mss = u128::from(mss.max(1));
+    let scaled = (u128::from(bytes) << SCALE) / (mss * us);
+    ((scaled * mss * 1_000_000) >> SCALE).min(u128::from(u64::MAX)) as u64
+}
+
 /// Bytes that `bw` bytes/s carry in `time`; at most what a gain may still multiply.
 pub fn carried(bw: u64, time: Duration) -> u64 {
     (u128::from(bw) * u128::from(time.as_nanos()) / 1_000_000_000).min(u128::from(u64::MAX / UNIT)) as u64
@@ -35,6 +47,18 @@ pub fn least_burst(pacing_rate: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn linux_rounds_a_bandwidth_down_to_a_24th_bit_of_segments_per_microsecond() {
+        // A segment in 80,747 us, 1,514 B at 150 kbit/s: 207.77 units, of which a guest's pacing rate shows 207.
+        let time = Duration::from_nanos(80_746_667);
+        assert_eq!((rate(1_448, time), coarse_rate(1_448, time, 1_448)), (17_932, 17_865));
+        assert_eq!(8 * paced(coarse_rate(1_448, time, 1_448), UNIT), 141_488);
+        // At 10 Mbit/s nothing to speak of.
+        let time = Duration::from_nanos(1_211_000);
+        assert_eq!((rate(1_448, time), coarse_rate(1_448, time, 1_448)), (1_195_706, 1_195_704));
+        assert_eq!(coarse_rate(1_448, Duration::ZERO, 1_448), 1_448_000_000);
+    }
 
     #[test]
     fn what_a_rate_carries_in_a_time_is_the_rate_of_it() {

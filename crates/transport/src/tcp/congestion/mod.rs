@@ -156,7 +156,10 @@ impl AnyController {
             }
             CongestionControl::Cubic => AnyController::Cubic(Cubic::new(mss, segments, config.hystart)),
             CongestionControl::Vegas => AnyController::Vegas(Vegas::new(mss, segments)),
-            CongestionControl::Bbr => AnyController::Bbr(Box::new(Bbr::new(mss, segments, config.seed))),
+            CongestionControl::Bbr => {
+                let fine = config.mechanisms.fine_bandwidth;
+                AnyController::Bbr(Box::new(Bbr::new(mss, segments, config.seed, fine)))
+            }
             CongestionControl::Bbr3 => AnyController::Bbr3(Box::new(Bbr3::new(mss, segments, config.seed))),
             CongestionControl::Tfrc => AnyController::Tfrc(Box::new(Tfrc::new(mss))),
             CongestionControl::Fixed => {

@@ -3,7 +3,7 @@
 
 use streamgauge_base::{Duration, Instant};
 
-use super::rate;
+use super::{coarse_rate, rate};
 
 /// Least round trips of a stretch; one of four times as many ends without a verdict.
 const LEAST_ROUNDS: u32 = 4;
@@ -25,6 +25,8 @@ pub struct Now {
     pub round_start: bool,
     /// In PROBE_BW.
     pub probing: bool,
+    /// If bandwidths are as coarse as Linux's, bytes of a segment.
+    pub coarse: Option<u64>,
 }
 
 /// What a sample came to.
@@ -114,7 +116,11 @@ impl LongTerm {
         if !losses || delivered == 0 || lost * 256 < LOSSY * delivered || time < Duration::from_millis(1) {
             return Verdict::Unchanged;
         }
-        self.end_stretch(now, rate(delivered, time))
+        let bw = match now.coarse {
+            Some(mss) => coarse_rate(delivered, time, mss),
+            None => rate(delivered, time),
+        };
+        self.end_stretch(now, bw)
     }
 
     fn end_stretch(&mut self, now: &Now, bw: u64) -> Verdict {

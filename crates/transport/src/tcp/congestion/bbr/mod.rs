@@ -10,7 +10,7 @@ mod long_term;
 use streamgauge_base::{Duration, Instant, RandomStream};
 
 use self::long_term::LongTerm;
-use super::bandwidth::{UNIT, carried, least_burst, paced, rate};
+use super::bandwidth::{UNIT, carried, coarse_rate, least_burst, paced, rate};
 use super::windowed_max::WindowedMax;
 use super::{Ack, Controller, Repair};
 
@@ -65,6 +65,8 @@ enum Mode {
 #[derive(Clone, Debug)]
 pub struct Bbr {
     mss: u64,
+    /// Bandwidths are whole bytes per second, not as coarse as Linux's.
+    fine: bool,
     window: u64,
     ssthresh: u64,
     /// Bytes/s.
@@ -106,11 +108,13 @@ pub struct Bbr {
 }
 
 impl Bbr {
-    /// For segments of `mss` bytes, starting with `initial` of them; `seed` begins the stream that draws phases.
-    pub fn new(mss: u32, initial: u32, seed: u64) -> Self {
+    /// For segments of `mss` bytes, starting with `initial` of them; `seed` begins the stream that draws phases; `fine`:
+    /// [`Mechanisms::fine_bandwidth`](crate::tcp::Mechanisms::fine_bandwidth).
+    pub fn new(mss: u32, initial: u32, seed: u64, fine: bool) -> Self {
         let mss = u64::from(mss);
         let mut bbr = Bbr {
             mss,
+            fine,
             window: mss * u64::from(initial),
             ssthresh: u64::MAX,
             pacing_rate: 0,
@@ -148,6 +152,11 @@ impl Bbr {
         bbr
     }
 
+    /// Bytes/s of `bytes` in `time`.
+    fn rate(&self, bytes: u64, time: Duration) -> u64 {
+        if self.fine { rate(bytes, time) } else { coarse_rate(bytes, time, self.mss) }
+    }
+
     /// The bandwidth that it goes by, in bytes/s.
     fn bandwidth(&self) -> u64 {
         self.long_term.policed().unwrap_or(self.bw.get())
@@ -157,7 +166,7 @@ impl Bbr {
     fn pace_from_rtt(&mut self, rtt: Option<Duration>) {
         self.has_seen_rtt |= rtt.is_some();
         let rtt = rtt.unwrap_or(FIRST_RTT).max(Duration::from_micros(1));
-        self.pacing_rate = paced(rate(self.window, rtt), HIGH_GAIN);
+        self.pacing_rate = paced(self.rate(self.window, rtt), HIGH_GAIN);
     }
 
     fn set_pacing_rate(&mut self, bw: u64, gain: u64) {
@@ -228,7 +237,7 @@ impl Bbr {
             self.conserve = false;
         }
         self.sample_long_term(ack.lost > 0, sample.app_limited, sample.total_lost);
-        let bw = rate(sample.delivered, sample.interval);
+        let bw = self.rate(sample.delivered, sample.interval);
         if !sample.app_limited || bw >= self.bw.get() {
             self.bw.add(BW_ROUNDS, self.rounds, bw);
         }
@@ -241,6 +250,7 @@ impl Bbr {
             lost,
             round_start: self.round_start,
             probing: self.mode == Mode::ProbeBw,
+            coarse: (!self.fine).then_some(self.mss),
         };
         match self.long_term.sample(&now, losses, app_limited) {
             long_term::Verdict::Policed => self.pacing_gain = UNIT,

@@ -24,7 +24,7 @@ struct Path {
 
 impl Path {
     fn new(seed: u64) -> Self {
-        let mut bbr = Bbr::new(MSS as u32, 10, seed);
+        let mut bbr = Bbr::new(MSS as u32, 10, seed, true);
         bbr.on_open(Instant::ZERO, Some(RTT));
         Path {
             bbr,
