@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from statistics import mean
 
 import pytest
 from streamgauge.campaign import EmuSettings
@@ -108,6 +109,28 @@ def test_what_linux_6_1_offers_of_a_small_buffer_and_sends_together_is_on_the_wi
     # A loss 0.67 s after the last one on average, unevenly (the guest has 0.526), or each after 0.96 s.
     assert figure(cubic, "", "loss_interval_cov") == pytest.approx(0.526, abs=0.1)
     assert figure(cubic, "without tso_by_rtt", "loss_interval_cov") < 0.01
+
+
+def test_with_a_virtual_machines_hosts_and_control_connection_bbr_starts_as_there(tmp_path: Path) -> None:
+    """Its first rate is ten segments in the handshake's round trip, and the window of its start three times
+    what that rate brings in a millisecond."""
+    wanted = ["bbr/1m-100p", "bbr/150k-tbf"]
+    cases = sorted(select(TCP, wanted, quick=True), key=lambda case: wanted.index(case.id))
+    bench = Bench(TCP, tmp_path, EmuSettings(), reference="sim")
+
+    def figures(switch: str, metric: str) -> list[float]:
+        changed = [replace(varied(case, SWITCHES[switch]) if switch else case, sim=4) for case in cases]
+        found = bench.simulate(switch or "sim", changed)
+        values = [found[case.id].values(metric) for case in cases]
+        return [mean(value for value in some if value is not None) for some in values]
+
+    # Guests have 130 packets and 30 losses, 16 and 25.5.
+    there = "as Linux 6.1 in a virtual machine"
+    assert figures(there, "start_peak_packets") == [pytest.approx(130, abs=6), 16]
+    assert figures(there, "start_losses") == [pytest.approx(30, abs=6), pytest.approx(25.5, abs=2)]
+    # By default hosts answer later, and find the bucket full.
+    assert figures("", "start_peak_packets")[0] < 122
+    assert figures("", "start_losses")[1] > 40
 
 
 def test_a_switch_may_change_tcp_and_add_a_control_connection(case: Case) -> None:
