@@ -235,9 +235,8 @@ COMMANDS: dict[str, How] = {
     ),
     "streamgauge crosscheck abr --quick --case 'hlsjs/*'": How("never", "real browsers for some minutes"),
     "streamgauge crosscheck abr --jobs 2 --docs docs/fidelity-abr.md": How("never", "takes an hour"),
-    "streamgauge crosscheck tcp --case 'reno*/480k-tbf' --jobs 4 --docs docs/fidelity-papers.md": How(
-        "never", "real trials for some minutes"
-    ),
+    "streamgauge crosscheck tcp --case 'reno*/480k-tbf' --case 'reno*/480k-0ms' --jobs 4 "
+    "--docs docs/fidelity-papers.md": How("never", "real trials for some minutes"),
     "streamgauge crosscheck systems --quick --systems rtp --conditions 3": How(
         "never", "real trials for some minutes"
     ),
