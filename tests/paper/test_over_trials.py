@@ -22,7 +22,7 @@ from streamgauge.paper.course import _steps
 from streamgauge.paper.gathering import gathered, wanted
 from streamgauge.paper.published import SharesTable
 from streamgauge.paper.shares import shares_of
-from streamgauge.report.chart import DrawnFigure
+from streamgauge.report.chart import WIDTH, DrawnFigure
 from streamgauge.report.model import Group
 from streamgauge.scenario import find
 
@@ -89,6 +89,19 @@ def test_figures_are_drawn_of_what_was_run(drawn: dict[str, DrawnFigure]) -> Non
         assert alt.Chart.from_dict(figure.vega_lite(), validate=True) is not None
         panels = {row[0] for row in figure.rows}
         assert all(json.dumps(panel) in json.dumps(figure.spec).replace("\\", "") for panel in panels)
+
+
+def test_panels_fill_the_rows_in_which_they_stand(drawn: dict[str, DrawnFigure]) -> None:
+    most = 0
+    for figure in drawn.values():
+        panels = figure.spec.get("concat", ())
+        if len(panels) < 2 or any(panel.get("width") == panel.get("height") for panel in panels):
+            continue  # one alone, or squares
+        columns = figure.spec["columns"]
+        most = max(most, len(panels))
+        room = sum(panel["width"] for panel in panels[:columns])
+        assert 0.75 * WIDTH < room < WIDTH, figure.id
+    assert most > 2
 
 
 def test_a_curve_is_of_each_trials_value(drawn: dict[str, DrawnFigure], reading: Reading) -> None:

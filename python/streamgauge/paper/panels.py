@@ -17,6 +17,7 @@ from streamgauge.report.chart import BLUE, GREEN, INK, PURPLE, VERMILION, WIDTH,
 from streamgauge.report.vega import Spec, channel, filtered, layer, whole
 
 __all__ = [
+    "COLUMNS",
     "PANEL_COLUMNS",
     "DrawnPanels",
     "PanelAxis",
@@ -34,6 +35,7 @@ __all__ = [
     "series_channels",
     "shown_number",
     "width_of",
+    "width_of_some",
 ]
 
 PANEL_COLUMNS = ("panel", "series", "part", "x", "y", "label")
@@ -126,6 +128,10 @@ def _was_run(reading: Reading, scenario: str, mode: str) -> bool:
     return group is not None and bool(group.valid)
 
 
+COLUMNS = 2
+"""So many panels stand in a row, unless a figure says how many."""
+
+
 def width_of(columns: int) -> float:
     """How wide a panel is of which so many stand in a row."""
     if columns > 2:
@@ -133,7 +139,12 @@ def width_of(columns: int) -> float:
     return WIDTH - _AXIS - 10 if columns == 1 else (WIDTH - _GAP) / 2 - _AXIS - 6
 
 
-def grid(panels: Sequence[Spec], columns: int = 2) -> Spec:
+def width_of_some(panels: int, columns: int = COLUMNS) -> float:
+    """How wide each of so many panels is, of which no more than `columns` stand in a row."""
+    return width_of(min(panels, columns))
+
+
+def grid(panels: Sequence[Spec], columns: int = COLUMNS) -> Spec:
     """Panels beside one another, with one legend for all; more than two in a row have room for numbers alone
     between them."""
     if len(panels) == 1:

@@ -14,13 +14,14 @@ from streamgauge.metrics.grid import Floats
 from streamgauge.paper.gathering import Gathered
 from streamgauge.paper.machines import look_of
 from streamgauge.paper.panels import (
+    COLUMNS,
     DrawnPanels,
     axis_of,
     grid,
     panel_of,
     scaled,
     shown_number,
-    width_of,
+    width_of_some,
 )
 from streamgauge.paper.published import PaperFigure, cases_of
 from streamgauge.paper.reading import Reading
@@ -84,13 +85,14 @@ def draw_sweep(figure: PaperFigure, reading: Reading, trials: Gathered) -> Drawn
         return None
     modes = [mode for mode in reading.modes if any(row[2] == mode for one in found for row in one.rows)]
     names = list(dict.fromkeys(name for panel in more["panels_of"] for name in panel["series"]))
+    columns: int = more.get("columns", COLUMNS)
     charts = [
-        _chart(figure, panel, drawn.rows, names, modes, width_of(len(found)))
+        _chart(figure, panel, drawn.rows, names, modes, width_of_some(len(found), columns))
         for panel, drawn in zip(more["panels_of"], found, strict=True)
     ]
     rows = [row for one in found for row in one.rows]
     told = _told(reading, modes, found, spread, any(row[2] == "paper" for row in rows))
-    return DrawnPanels(grid(charts, columns=more.get("columns", 2)), tuple(rows), told)
+    return DrawnPanels(grid(charts, columns=columns), tuple(rows), told)
 
 
 def _told(
