@@ -5,6 +5,7 @@
 #
 # A test of a player that fails meanwhile waits for the command's end and is run again (tests/serving/starved.py).
 set -euo pipefail
+[ $# -gt 0 ] || { echo "usage: scripts/real-players.sh COMMAND ..." >&2; exit 2; }
 cd "$(dirname "$0")/.."
 held=$(mktemp) said=$(mktemp) beside=
 finish() {

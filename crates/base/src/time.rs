@@ -74,10 +74,6 @@ impl Duration {
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
-    /// Seconds to the millisecond, as `{:.3}` of [`as_secs_f64`](Self::as_secs_f64) writes them, in a third of the time.
-    pub fn to_millis(self) -> impl fmt::Display {
-        Millis(self)
-    }
     /// `self - other`, or zero.
     #[inline]
     pub const fn saturating_sub(self, other: Duration) -> Duration {
@@ -147,39 +143,5 @@ impl fmt::Debug for Instant {
 impl fmt::Debug for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{:09}s", self.0 / 1_000_000_000, self.0 % 1_000_000_000)
-    }
-}
-
-struct Millis(Duration);
-
-impl fmt::Display for Millis {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let nanos = self.0.0;
-        // What lies in the middle goes where binary fractions put it, and above that they no longer hold nanoseconds.
-        if nanos % 1_000_000 == 500_000 || nanos > 1_000_000_000_000_000 {
-            return write!(f, "{:.3}", self.0.as_secs_f64());
-        }
-        let millis = (nanos + 500_000) / 1_000_000;
-        write!(f, "{}.{:03}", millis / 1000, millis % 1000)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn milliseconds_are_written_as_binary_fractions_are() {
-        let edges =
-            (0..2000).flat_map(|n| [499_999, 500_000, 500_001].map(|part| n * 977 * 1_000_000 + part));
-        let spread = (0..20_000_u64).map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (n % 64));
-        for nanos in edges.chain(spread).chain([0, u64::MAX]) {
-            let duration = Duration::from_nanos(nanos);
-            assert_eq!(
-                duration.to_millis().to_string(),
-                format!("{:.3}", duration.as_secs_f64()),
-                "{nanos} ns"
-            );
-        }
     }
 }

@@ -1,7 +1,5 @@
 //! The columns of `packets.parquet`: one batch of rows in memory, and the digest of batches.
 
-use std::cell::Cell;
-
 use streamgauge_base::{Direction, Ecn, Fate, Outcome, PacketInfo, packet_flags};
 
 /// Rows in a batch: a row group of the file and a unit of the digest. A power of two, see [`Columns::push`].
@@ -123,10 +121,6 @@ fn column<T: Clone + Default>() -> Column<T> {
     values.try_into().unwrap_or_else(|_| unreachable!("made with BATCH_ROWS values"))
 }
 
-thread_local! {
-    static SPARE: Cell<Option<Box<Columns>>> = const { Cell::new(None) };
-}
-
 /// One batch of rows by column. Where a nullable column is null its value is 0.
 pub(crate) struct Columns {
     rows: usize,
@@ -189,17 +183,6 @@ impl Columns {
             connection: column(),
             connection_known: column(),
         }
-    }
-
-    /// One that a trial of this thread has left, or a new one: to clear 5 MB takes longer than many a trial's rows.
-    pub fn spare() -> Box<Self> {
-        SPARE.take().unwrap_or_else(|| Box::new(Columns::new()))
-    }
-
-    /// Leaves it for the thread's next trial.
-    pub fn leave(mut self: Box<Self>) {
-        self.clear();
-        SPARE.set(Some(self));
     }
 
     pub fn rows(&self) -> usize {

@@ -64,7 +64,7 @@ impl<Text: AsRef<str>> EventColumns<Text> {
         hash_text(&mut hasher, EVENTS_SCHEMA);
         hasher.update(&(self.time.len() as u64).to_le_bytes());
         // The hash takes many bytes at once much faster than a few at a time.
-        let mut bytes = Vec::with_capacity(64 * self.time.len());
+        let mut bytes = Vec::new();
         bytes.extend(self.time.iter().flat_map(|time| time.to_le_bytes()));
         for flow in &self.flow {
             bytes.push(u8::from(flow.is_some()));

@@ -16,7 +16,7 @@ use crate::tables::{PacketTable, Told, told_of};
 /// Takes rows as [`PacketWriter`](crate::PacketWriter) does and comes to the same summary; what
 /// [`read_packet_table`](crate::read_packet_table) would read of its file is held in memory instead.
 pub struct PacketsInMemory {
-    batch: Box<Columns>,
+    batch: Columns,
     hasher: blake3::Hasher,
     scratch: Vec<u8>,
     balance: Balance,
@@ -27,7 +27,7 @@ impl PacketsInMemory {
     /// Without rows.
     pub fn new(legend: &Legend) -> Self {
         PacketsInMemory {
-            batch: Columns::spare(),
+            batch: Columns::new(),
             hasher: digest_begun(&legend.to_json()),
             scratch: Vec::new(),
             balance: Balance::new(legend),
@@ -72,7 +72,6 @@ impl PacketsInMemory {
             digest: digest_text(&self.hasher),
             balance: self.balance,
         };
-        self.batch.leave();
         (summary, self.table)
     }
 }

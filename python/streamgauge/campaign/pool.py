@@ -124,6 +124,8 @@ class _Process:
     def __init__(self) -> None:
         # One thread each: the trials are what runs at the same time.
         one = dict.fromkeys(("POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1")
+        # Memory that goes back to the kernel between arrays comes back in pages to be cleared again.
+        keep = {"MALLOC_MMAP_THRESHOLD_": str(32 << 20), "MALLOC_TRIM_THRESHOLD_": str(64 << 20)}
         # Where it is installed it is found anyway, and what lies beside it goes before nothing.
         home = Path(streamgauge.__file__).parent.parent
         checkout = [] if home.name.endswith("-packages") else [str(home)]
@@ -135,7 +137,7 @@ class _Process:
             [sys.executable, "-P", "-m", "streamgauge.campaign.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env=os.environ | one | {"PYTHONPATH": path},
+            env=os.environ | one | keep | {"PYTHONPATH": path},
             **apart,
         )
 

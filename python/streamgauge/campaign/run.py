@@ -17,7 +17,6 @@ from streamgauge.campaign.folder import writing
 from streamgauge.campaign.index import Index
 from streamgauge.campaign.judging import Judging
 from streamgauge.campaign.layout import campaign_of, remove_leftovers
-from streamgauge.campaign.memory import keep_memory
 from streamgauge.campaign.plan import Extra, Job, fitting, jobs_for, with_dependencies
 from streamgauge.campaign.pool import Pool
 from streamgauge.campaign.replacing import as_left, further, in_order
@@ -309,7 +308,6 @@ def _simulate_all(jobs: list[Job], work: _Work, done: dict[Job, Outcome]) -> Non
         work.cluster.run_all(jobs, tasks_of(work.keep, work.leaves), work.emu, watcher)
         return
     if cores == 1 or len(jobs) < _POOL_FROM:
-        keep_memory()
         run_all(jobs, cores, lambda job, _say: _run(job, work), watcher)
         return
     task = tasks_of(work.keep, work.leaves)

@@ -5,14 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 
-from streamgauge.campaign.memory import keep_memory
 from streamgauge.campaign.pool import receive, send
 from streamgauge.campaign.work import Row, as_sent, perform
 
 
 def serve() -> None:
     """Reads tasks from standard input, writes rows and errors to standard output."""
-    keep_memory()
     asked, told = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     # Whatever prints goes where errors go.
     os.dup2(2, 1)

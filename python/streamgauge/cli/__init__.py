@@ -18,8 +18,6 @@ def main(arguments: list[str] | None = None) -> int:
     0 all checks pass, 1 one failed, 2 inconclusive, 3 bad input, 4 this machine cannot; 70 a bug of ours; 130
     after Ctrl-C, SIGTERM or SIGHUP. Errors are one line each on stderr.
     """
-    # What is multiplied here is small: threads would wait for one another on processors that trials want.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from streamgauge.cli.app import command
 
     # Whoever ends us politely (timeout, a closed terminal, a job scheduler) gets what Ctrl-C gets.

@@ -115,7 +115,7 @@ def draw_course(figure: PaperFigure, reading: Reading) -> DrawnPanels | None:
                 channel["axis"] = {**channel["axis"], "tickCount": 4}
         parts = parts_of(x, y, names, {row[2] for row in one.rows}, line=line, size=20)
         height = _HEIGHT if columns == 1 else _LOW_HEIGHT
-        charts.append(panel_of(one.name, parts, width=width_of(columns), height=height))
+        charts.append(panel_of(one.name, parts, width=width_of(len(found), columns), height=height))
     return DrawnPanels(grid(charts, columns=columns), tuple(rows), _whose(seeds))
 
 

@@ -25,7 +25,7 @@ from streamgauge.paper.panels import (
     parts_of,
     scaled,
     shown_number,
-    width_of_some,
+    width_of,
 )
 from streamgauge.paper.published import PaperFigure, scenarios_of
 from streamgauge.paper.reading import Reading
@@ -96,7 +96,7 @@ def draw_distribution(figure: PaperFigure, reading: Reading, trials: Gathered) -
             line="step-after", size=40,
         )  # fmt: skip
         height = _HEIGHT if len(panels) == 1 else _LOW
-        charts.append(panel_of(name, parts, width=width_of_some(len(panels)), height=height, told=told))
+        charts.append(panel_of(name, parts, width=width_of(len(panels)), height=height, told=told))
     has_clips = any("member" in curve for panel, _, _ in panels for curve in panel["curves"])
     has_ratios = any("ratios" in curve for panel, _, _ in panels for curve in panel["curves"])
     what = "clips" if has_clips or has_ratios else "trials"

@@ -24,7 +24,7 @@ from streamgauge.paper.panels import (
     parts_of,
     scaled,
     shown_number,
-    width_of_some,
+    width_of,
 )
 from streamgauge.paper.published import PaperFigure
 from streamgauge.paper.reading import Reading
@@ -86,7 +86,7 @@ def draw_gaps(figure: PaperFigure, reading: Reading) -> DrawnPanels | None:
             axis_channel("x", x_axis, x_axis.domain), axis_channel("y", y_axis, y_axis.domain), names,
             {row[2] for row in mine}, line="step-after", size=40,
         )  # fmt: skip
-        charts.append(panel_of(name, parts, width=width_of_some(len(panels)), height=_HEIGHT))
+        charts.append(panel_of(name, parts, width=width_of(len(panels)), height=_HEIGHT))
     text = f"Of the packets of all trials together, {counted_trials(counts, lacking)}."
     if any(row[2] == "published" for row in rows):
         text += " ◇ and dashed lines: what the paper's text says."

@@ -35,7 +35,6 @@ __all__ = [
     "series_channels",
     "shown_number",
     "width_of",
-    "width_of_some",
 ]
 
 PANEL_COLUMNS = ("panel", "series", "part", "x", "y", "label")
@@ -132,16 +131,12 @@ COLUMNS = 2
 """So many panels stand in a row, unless a figure says how many."""
 
 
-def width_of(columns: int) -> float:
-    """How wide a panel is of which so many stand in a row."""
+def width_of(panels: int, columns: int = COLUMNS) -> float:
+    """How wide each of so many panels is, of which no more than `columns` stand in a row."""
+    columns = min(panels, columns)
     if columns > 2:
         return (WIDTH - _AXIS - 10 - (columns - 1) * _NUMBERS) / columns
     return WIDTH - _AXIS - 10 if columns == 1 else (WIDTH - _GAP) / 2 - _AXIS - 6
-
-
-def width_of_some(panels: int, columns: int = COLUMNS) -> float:
-    """How wide each of so many panels is, of which no more than `columns` stand in a row."""
-    return width_of(min(panels, columns))
 
 
 def grid(panels: Sequence[Spec], columns: int = COLUMNS) -> Spec:

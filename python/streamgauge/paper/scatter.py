@@ -24,7 +24,7 @@ from streamgauge.paper.panels import (
     parts_of,
     scaled,
     shown_number,
-    width_of_some,
+    width_of,
 )
 from streamgauge.paper.published import PaperFigure
 from streamgauge.paper.reading import Reading
@@ -84,7 +84,7 @@ def draw_scatter(figure: PaperFigure, reading: Reading, trials: Gathered) -> Dra
             {row[2] for row in mine}, line="linear", size=26,
         )  # fmt: skip
         height = _HEIGHT if len(panels) == 1 else _LOW
-        width = _SQUARE * height if line == "equal" else width_of_some(len(panels))
+        width = _SQUARE * height if line == "equal" else width_of(len(panels))
         charts.append(panel_of(name, parts, width=width, height=height, told=told))
     text = f"A point a trial, {counted_trials(counts, lacking)}."
     if outside:

@@ -21,7 +21,7 @@ from streamgauge.paper.panels import (
     panel_of,
     scaled,
     shown_number,
-    width_of_some,
+    width_of,
 )
 from streamgauge.paper.published import PaperFigure, cases_of
 from streamgauge.paper.reading import Reading
@@ -87,7 +87,7 @@ def draw_sweep(figure: PaperFigure, reading: Reading, trials: Gathered) -> Drawn
     names = list(dict.fromkeys(name for panel in more["panels_of"] for name in panel["series"]))
     columns: int = more.get("columns", COLUMNS)
     charts = [
-        _chart(figure, panel, drawn.rows, names, modes, width_of_some(len(found), columns))
+        _chart(figure, panel, drawn.rows, names, modes, width_of(len(found), columns))
         for panel, drawn in zip(more["panels_of"], found, strict=True)
     ]
     rows = [row for one in found for row in one.rows]

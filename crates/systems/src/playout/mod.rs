@@ -357,7 +357,7 @@ impl Playout {
                     // Where nobody numbers them, those are missing in the number of which nothing came.
                     let reason = match self.tracks[track].are_numbered() {
                         true => Cow::Borrowed(""),
-                        false => Cow::Owned(format!("at {} s of the media", at.to_millis())),
+                        false => Cow::Owned(format!("at {:.3} s of the media", at.as_secs_f64())),
                     };
                     self.stats.shown += 1;
                     events.say(shown_at, "frame_shown", number as f64, "1", reason);
