@@ -24,7 +24,7 @@ def short(scenario: Scenario) -> Scenario:
     draws = {} if scenario.id.startswith("ccn/") else {"randomize": {}}
     # A wave and steps change later than that, and large segments of a high rate take longer.
     slow = scenario.id.startswith(("dash/square-", "dash/steps-", "dash/pipeline-"))
-    rate = {"path.down.rate": "40 Mbit/s"} if slow else {}
+    rate = {"path.down.rate": "80 Mbit/s"} if slow else {}
     return override(scenario, {"until": {"time": SHORT}, "measure": {}, **begin, **draws, **rate})
 
 

@@ -16,8 +16,8 @@ crate::settings! {
         pub congestion_control: String => Parameter::elsewhere,
         /// Limit of the player's TCP receive window; the default is what Linux grows to.
         pub receive_window: u64 => |p| p.least(1_000).most(TcpSpec::MOST_WINDOW).not_below(&["mss"]),
-        /// Limit of the server's TCP send buffer; the default is what Linux grows to.
-        pub send_buffer: u64 => |p| p.least(2_000).most(TcpSpec::MOST_WINDOW).not_below(&["mss"]),
+        /// Most bytes in the server's TCP send buffer; without a value it grows with the congestion window, as Linux's.
+        pub send_buffer: Option<u64> => |p| p.least(2_000).most(TcpSpec::MOST_WINDOW).not_below(&["mss"]),
         /// Largest TCP payload of a segment; the default fills 1500 B with timestamps on.
         pub mss: u32 => |p| p.kind(Kind::Size).least(*TcpSpec::MSS.start()).most(*TcpSpec::MSS.end()),
         /// Initial congestion window in segments.
@@ -64,12 +64,12 @@ impl TcpSpec {
 }
 
 impl Default for TcpSpec {
-    /// CUBIC with Linux's settings, and the windows that Linux grows to.
+    /// CUBIC with Linux's settings, and the window that Linux grows to.
     fn default() -> Self {
         TcpSpec {
             congestion_control: "cubic".into(),
             receive_window: 3 << 20,
-            send_buffer: 4 << 20,
+            send_buffer: None,
             mss: 1448,
             initial_window: 10,
             delayed_ack: Duration::from_millis(40),

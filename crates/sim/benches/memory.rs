@@ -111,7 +111,8 @@ fn plan(flows: usize, start: Duration) -> TrialPlan {
         queue: QueueSpec::Droptail(Limit::Bytes(1 << 30)),
         layer: Layer::Ethernet,
     };
-    let tcp = TcpSpec { congestion_control: "reno".into(), send_buffer: SEND_BUFFER, ..TcpSpec::default() };
+    let tcp =
+        TcpSpec { congestion_control: "reno".into(), send_buffer: Some(SEND_BUFFER), ..TcpSpec::default() };
     let flow = |name: String, start, actions, app| FlowSpec {
         name,
         role: Role::Subject,

@@ -49,7 +49,7 @@ impl<R: Recorder> Io for HostIo<'_, R> {
     }
 
     fn write(&mut self, channel: ChannelId, chunk: Chunk) -> usize {
-        self.channels.write(channel, chunk, &mut self.network.pending)
+        self.channels.write(self.now, channel, chunk, self.network)
     }
 
     fn read(&mut self, channel: ChannelId, max: usize) -> Option<Chunk> {

@@ -51,7 +51,7 @@ pub fn settings(spec: &TcpSpec) -> Result<Settings, SimError> {
     }
     for (key, bytes) in [
         ("receive_window", Some(spec.receive_window)),
-        ("send_buffer", Some(spec.send_buffer)),
+        ("send_buffer", spec.send_buffer),
         ("fixed_window", fixed),
     ] {
         if let Some(bytes) = bytes.filter(|bytes| !(mss..=TcpSpec::MOST_WINDOW.into()).contains(bytes)) {

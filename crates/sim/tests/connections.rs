@@ -183,13 +183,14 @@ fn quitting(of_server: &'static str, of_client: &'static str) -> [Vec<(Instant, 
 #[test]
 fn who_aborts_a_stream_is_told_nothing_more_of_it() {
     let names = |told: &[(Instant, &'static str)]| told.iter().map(|(_, name)| *name).collect::<Vec<_>>();
-    // A segment is several things to say: that it is open, that there are bytes, that there will be no more.
+    // A segment may be two things to say: that it is open, and that there are bytes. What closes after it has written sends
+    // its FIN by itself.
     let whole = quitting("", "");
     for told in &whole {
         assert_eq!(names(told), ["start", "opened", "readable", "finished"]);
-        assert_eq!(told[2].0, told[3].0);
     }
     assert_eq!(whole[0][1].0, whole[0][2].0);
+    assert!(whole[1][2].0 < whole[1][3].0);
     for (quits, heard) in [("opened", 2), ("readable", 3)] {
         assert_eq!(quitting(quits, "")[0], whole[0][..heard]);
         assert_eq!(quitting("", quits)[1], whole[1][..heard]);
@@ -352,7 +353,8 @@ fn ten_thousand_connections_come_and_go() {
         assert_eq!(summary.flows[0].player_received_bytes, 20_000_000);
         // Two segments, and the FIN alone or with them.
         let tcp = summary.flows[0].tcp.clone().unwrap();
-        assert!((20_000..=30_000).contains(&tcp.segments), "{tcp:?}");
+        let first_time = tcp.segments - tcp.retransmits;
+        assert!((20_000..=30_000).contains(&first_time), "{tcp:?}");
     }
 }
 

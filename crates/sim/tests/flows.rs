@@ -5,6 +5,7 @@ mod common;
 use common::*;
 use streamgauge_base::{Direction, Duration, Fate, Instant, PacketInfo};
 use streamgauge_path::spec::Limit;
+use streamgauge_plan::TcpSpec;
 use streamgauge_plan::{Action, AppSpec, TrialPlan};
 use streamgauge_sim::{EndedBy, SimError, run};
 use streamgauge_systems::System;
@@ -49,7 +50,8 @@ fn a_flow_is_silent_before_it_starts_while_paused_and_after_it_stops() {
 #[test]
 fn a_stopped_stream_gives_up_what_it_has_not_sent() {
     let second = Duration::from_secs;
-    let streams = [rtp("x", 60, Some(tcp("cubic", 256 << 10))), bulk("x", "bbr", 256 << 10)];
+    let ahead = TcpSpec { send_buffer: Some(1 << 20), ..tcp("cubic", 256 << 10) };
+    let streams = [rtp("x", 60, Some(ahead)), bulk("x", "bbr", 256 << 10)];
     for mut flow in streams {
         flow.actions = vec![(second(4), Action::Stop)];
         // Too slow for the clip: the send buffer has been full for long.
@@ -93,7 +95,7 @@ fn the_trial_ends_when_nothing_has_moved_for_long() {
 #[test]
 fn over_tcp_a_stream_squeezed_by_cross_traffic_stalls_and_recovers() {
     let mut settings = tcp("cubic", 256 << 10);
-    settings.send_buffer = 32 << 10;
+    settings.send_buffer = Some(32 << 10);
     let flows = vec![rtp("video", 40, Some(settings)), cbr("mgen", 120.0, 1000, &[(10_000, 20_000)])];
     let mut plan = plan(path(1_000_000, Limit::Packets(100), 10), flows, 90, 1);
     plan.until_media_end = Some("video".into());

@@ -306,7 +306,7 @@ mod tests {
     }
 
     fn tcp() -> TcpSpec {
-        TcpSpec { receive_window: 65_536, send_buffer: 65_536, ..TcpSpec::default() }
+        TcpSpec { receive_window: 65_536, send_buffer: Some(65_536), ..TcpSpec::default() }
     }
 
     fn rtp(tcp: Option<TcpSpec>) -> AppSpec {

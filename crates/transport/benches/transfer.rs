@@ -66,8 +66,12 @@ fn bench(criterion: &mut Criterion) {
     group.sample_size(20);
     for congestion in [CongestionControl::Reno, CongestionControl::Cubic] {
         for (name, loss) in [("lossless", 0.0), ("1% loss", 0.01)] {
-            let config =
-                Config { congestion, receive_window: 200_000, send_buffer: 400_000, ..Config::default() };
+            let config = Config {
+                congestion,
+                receive_window: 200_000,
+                send_buffer: Some(400_000),
+                ..Config::default()
+            };
             group.throughput(Throughput::Elements(SEGMENTS));
             group.bench_with_input(
                 BenchmarkId::new(format!("{congestion:?}"), name),

@@ -51,7 +51,7 @@ impl Link {
 }
 
 fn rounds(loss: u64) -> (u64, u64) {
-    let config = Config { receive_window: 200_000, send_buffer: 400_000, ..Config::default() };
+    let config = Config { receive_window: 200_000, send_buffer: Some(400_000), ..Config::default() };
     let mut now = Instant::ZERO;
     let mut client = Connection::connect(config.clone(), now);
     let mut server = Connection::listen(config);

@@ -166,7 +166,7 @@ fn nagle_holds_a_second_short_segment_back() {
 
 #[test]
 fn back_pressure_stops_a_writer_and_wakes_it() {
-    let mut pair = pair(Config { send_buffer: 30_000, ..reno() });
+    let mut pair = pair(Config { send_buffer: Some(30_000), ..reno() });
     pair.serve(100_000);
     pair.run_until(at(31));
     assert_eq!((pair.ends[1].written, pair.tcp(Server).writable()), (30_000, 0));

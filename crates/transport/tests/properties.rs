@@ -51,7 +51,7 @@ fn config() -> impl Strategy<Value = Config> {
         prop::sample::select(CongestionControl::NAMED).prop_map(|(_, control)| control),
         prop_oneof![Just(536u32), Just(MSS)],
         prop_oneof![700u64..5_000, 5_000u64..200_000, 213_000u64..400_000],
-        prop_oneof![1u64..5_000, 5_000u64..200_000],
+        prop_oneof![Just(None), (1u64..5_000).prop_map(Some), (5_000u64..200_000).prop_map(Some)],
         prop_oneof![Just(0u32), Just(u32::MAX - 20_000), any::<u32>()],
         any::<bool>(),
         any::<bool>(),

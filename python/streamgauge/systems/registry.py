@@ -44,12 +44,10 @@ _ALL = {system.name: system for system in _DESCRIBED_HERE}
 # The others have all that there is to know from their machines.
 _ALL |= {name: of_machine(name) for name in MACHINES if name not in _ALL}
 
-_OVER_TCP = [
-    system.parameters for system in _ALL.values() if system.tcp != "never" and system.name in MACHINES
-]
-
 #: Streaming systems by name.
 SYSTEMS: dict[str, System] = {name: system for name, system in _ALL.items() if system.plays}
+
+_OVER_TCP = [one.parameters for name, one in SYSTEMS.items() if one.tcp != "never" and name in MACHINES]
 
 #: The system of ours whose player chooses among the levels of a ladder, and that of other people's players.
 ADAPTIVE, ADAPTIVE_ELSEWHERE = (
@@ -60,7 +58,7 @@ ADAPTIVE, ADAPTIVE_ELSEWHERE = (
 #: Kinds of traffic by name.
 TRAFFIC: dict[str, System] = {name: system for name, system in _ALL.items() if not system.plays}
 
-#: Parameters of TCP itself: what every machine of ours that may run over TCP has alike, by name.
+#: Parameters of TCP itself: what every streaming system of ours that may run over TCP has alike, by name.
 TCP_PARAMETERS: dict[str, Parameter] = {
     name: parameter
     for name, parameter in next(iter(_OVER_TCP)).items()

@@ -479,6 +479,10 @@ pub fn no_listener(address: SocketAddr, unprivileged: u16, e: &io::Error) -> Eng
     EngineError::io(format!("listen on {address}"), e).remedy(remedy).code(4)
 }
 
+/// Largest buffer that Linux lets a program ask for (net.core.wmem_max and rmem_max, unless somebody has set them). It would
+/// take a larger one for this, and never more: left alone, it lets buffers grow to megabytes (tcp_wmem, tcp_rmem).
+const LARGEST_BUFFER: u64 = 212_992;
+
 /// A socket with these settings.
 fn configured(spec: &TcpSpec) -> Result<OwnedFd> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
@@ -489,8 +493,12 @@ fn configured(spec: &TcpSpec) -> Result<OwnedFd> {
         sys::set_option(socket.as_fd(), level, option, &value)
             .map_err(|e| EngineError::io(format!("set {name} to {value}"), &e))
     };
-    set("SO_SNDBUF", libc::SOL_SOCKET, libc::SO_SNDBUF, spec.send_buffer)?;
-    set("SO_RCVBUF", libc::SOL_SOCKET, libc::SO_RCVBUF, spec.receive_window)?;
+    if let Some(bytes) = spec.send_buffer.filter(|&bytes| bytes <= LARGEST_BUFFER) {
+        set("SO_SNDBUF", libc::SOL_SOCKET, libc::SO_SNDBUF, bytes)?;
+    }
+    if spec.receive_window <= LARGEST_BUFFER {
+        set("SO_RCVBUF", libc::SOL_SOCKET, libc::SO_RCVBUF, spec.receive_window)?;
+    }
     // SO_RCVBUF is doubled by the kernel for its own overhead; this bounds the window that is told to the sender.
     set("TCP_WINDOW_CLAMP", libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, spec.receive_window)?;
     // Linux takes the timestamps option out of the segment size that it is given.

@@ -124,8 +124,6 @@ pub struct Channels {
     roots: Option<Arc<Roots>>,
     /// Once the machine has opened a channel, or the host has heard of one that is not there.
     opened: Option<Box<Opened>>,
-    /// Something was written to a stream since a datagram was last sent.
-    written: bool,
     pub counts: Counts,
 }
 
@@ -138,17 +136,7 @@ impl Channels {
     /// Of the end with these links.
     pub fn new(links: PeerLinks) -> Self {
         let (next, table, counts) = (ChannelId(0), Table::default(), Counts::default());
-        Channels {
-            links,
-            next,
-            reserved: 0,
-            first: None,
-            table,
-            roots: None,
-            opened: None,
-            written: false,
-            counts,
-        }
+        Channels { links, next, reserved: 0, first: None, table, roots: None, opened: None, counts }
     }
 
     /// Whose events its machine says.
@@ -416,12 +404,6 @@ impl Channels {
             Kind::Tcp(_) | Kind::Listener(_) | Kind::UdpListener(_) => return,
         };
         self.counts.sent_bytes += bytes;
-        if std::mem::take(&mut self.written) {
-            // With sockets, what was written before a datagram is sent leaves before it.
-            for at in 0..self.table.len() {
-                self.transmit(now, at, network);
-            }
-        }
         network.send(now, &PeerLink { line: Line { ecn, ..link.line }, ..link }, hash, body);
     }
 
@@ -437,10 +419,22 @@ impl Channels {
         }
     }
 
-    pub fn write(&mut self, channel: ChannelId, chunk: Chunk, pending: &mut Pending) -> usize {
-        let taken = self.stream(channel, pending).map_or(0, |connection| connection.write(chunk));
+    /// What the window admits leaves at once, as from a socket with `TCP_NODELAY`: two writes are two segments.
+    pub fn write<R: Recorder>(
+        &mut self,
+        now: Instant,
+        channel: ChannelId,
+        chunk: Chunk,
+        network: &mut Network<R>,
+    ) -> usize {
+        let taken =
+            self.stream(channel, &mut network.pending).map_or(0, |connection| connection.write(chunk));
         self.counts.sent_bytes += taken as u64;
-        self.written |= taken > 0;
+        if taken > 0
+            && let Some(at) = self.table.of(channel)
+        {
+            self.transmit(now, at, network);
+        }
         taken
     }
 

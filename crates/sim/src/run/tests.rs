@@ -76,8 +76,8 @@ fn nothing_is_kept_of_what_is_over_but_a_time_wait_and_its_port() {
     // The end that finishes first waits: with its last connection alone, as the others' time is over.
     assert_eq!(kept(Ending::First, Ending::After, 80), [listener, [0, 1, 1]]);
     assert_eq!(kept(Ending::After, Ending::First, 80), [[1, 1, 0], [0, 0, 0]]);
-    // Both, where neither waits for the other.
-    assert_eq!(kept(Ending::First, Ending::First, 80), [listener, [0, 1, 1]]);
+    // Both, where neither waits for the other: their FINs cross.
+    assert_eq!(kept(Ending::First, Ending::First, 80), [[1, 1, 0], [0, 1, 1]]);
     // Who is reset, and who resets, keeps nothing; nor does who is refused.
     assert_eq!(kept(Ending::After, Ending::Reset, 80), [listener, [0, 0, 0]]);
     assert_eq!(kept(Ending::Reset, Ending::First, 80), [listener, [0, 0, 0]]);

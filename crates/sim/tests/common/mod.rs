@@ -115,7 +115,9 @@ pub fn tcp(congestion_control: &str, receive_window: u64) -> TcpSpec {
 }
 
 pub fn bulk(name: &str, congestion_control: &str, receive_window: u64) -> FlowSpec {
-    flow(name, BulkSpec { tcp: tcp(congestion_control, receive_window), ..BulkSpec::usual() }.app())
+    let usual = BulkSpec::usual();
+    let tcp = TcpSpec { send_buffer: usual.tcp.send_buffer, ..tcp(congestion_control, receive_window) };
+    flow(name, BulkSpec { tcp, ..usual }.app())
 }
 
 pub fn cbr(name: &str, packets_per_s: f64, payload_bytes: u32, windows: &[(u64, u64)]) -> FlowSpec {

@@ -26,6 +26,9 @@ pub const PORT: u16 = 5201;
 /// What is offered at once where there is no end: more than any send buffer takes.
 const OFFER: u64 = 1 << 30;
 
+/// What it may be ahead of acknowledgements: more than any window here, as of a program that always has more to write.
+const MOST_AHEAD: u64 = 4 << 20;
+
 /// Of a segment with timestamps.
 const TCP_AND_IP_BYTES: u32 = 52;
 
@@ -38,7 +41,8 @@ impl System for BulkSpec {
     const ARRIVALS: bool = true;
 
     fn usual() -> Self {
-        BulkSpec { tcp: TcpSpec::default(), bytes: None, arrivals: None }
+        let tcp = TcpSpec { send_buffer: Some(MOST_AHEAD), ..TcpSpec::default() };
+        BulkSpec { tcp, bytes: None, arrivals: None }
     }
 
     fn parameters() -> Vec<Parameter> {

@@ -183,7 +183,7 @@ fn of_each_picture_it_is_told_when_it_is_due_and_in_which_encoding_it_was_sent()
 fn a_stream_that_takes_little_brings_the_level_down_to_it() {
     let slow = Pipe { stream_bytes_per_s: Some(6_000), ..pipe() };
     let mut tcp = spec(MediaTransport::Tcp);
-    tcp.tcp.send_buffer = 16 * 1024;
+    tcp.tcp.send_buffer = Some(16 * 1024);
     let pair = run(&tcp, slow, &[]);
     let levels: Vec<_> = named(&pair, "level_changed").iter().map(|event| event.value.unwrap()).collect();
     assert!(levels.len() > 1 && levels[levels.len() - 1] < 48_000.0, "{levels:?}");

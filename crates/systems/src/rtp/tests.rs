@@ -7,7 +7,7 @@ use crate::testing::{Pair, Pipe};
 use streamgauge_plan::TcpSpec;
 
 fn spec(tcp: bool) -> RtpSpec {
-    let settings = TcpSpec { receive_window: 65_536, send_buffer: 65_536, ..TcpSpec::default() };
+    let settings = TcpSpec { receive_window: 65_536, send_buffer: Some(65_536), ..TcpSpec::default() };
     RtpSpec {
         // Every tenth frame takes four packets, the rest one: 13 packets in 10 frames.
         clip: ClipSpec {

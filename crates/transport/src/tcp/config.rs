@@ -68,7 +68,7 @@ impl Hystart {
     }
 }
 
-/// Settings of one end. The defaults are Linux's, except that buffers do not autotune.
+/// Settings of one end. The defaults are Linux's, except that the receive buffer does not autotune.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Config {
     /// Largest payload of a segment in bytes. Default 1448: 1500 IP bytes with the timestamps option.
@@ -76,9 +76,9 @@ pub struct Config {
     /// The largest window ever advertised, in bytes; a quarter more is held between the peer and the reader.
     /// Default 6 MiB (the maximum of Linux's `tcp_rmem`).
     pub receive_window: u64,
-    /// Most bytes written but not yet acknowledged, in bytes of payload. Default 4 MiB (the maximum of
-    /// Linux's `tcp_wmem`, which also counts its own overhead).
-    pub send_buffer: u64,
+    /// Most bytes written but not yet acknowledged, in bytes of payload. Default none: a buffer that grows with the
+    /// congestion window, as Linux's does if no program has set it.
+    pub send_buffer: Option<u64>,
     /// The controller. Default CUBIC.
     pub congestion: CongestionControl,
     /// How CUBIC leaves slow start; other controllers ignore it. Default Linux's.
@@ -126,7 +126,7 @@ impl Default for Config {
         Config {
             mss: 1448,
             receive_window: 6 << 20,
-            send_buffer: 4 << 20,
+            send_buffer: None,
             congestion: CongestionControl::default(),
             hystart: Hystart::default(),
             fixed_window: None,

@@ -193,7 +193,7 @@ impl Connection {
     }
 
     fn new(config: Arc<Config>, state: State, now: Instant) -> Self {
-        assert!(config.mss > 0 && config.receive_window > 0 && config.send_buffer > 0, "{config:?}");
+        assert!(config.mss > 0 && config.receive_window > 0 && config.send_buffer != Some(0), "{config:?}");
         let syn = seq::first(config.initial_sequence);
         Connection {
             sender: Sending::new(syn + 1),
@@ -426,7 +426,8 @@ impl Connection {
                     data: !segment.payload.is_empty(),
                     congested: self.ecn && segment.has(flags::ECE),
                 };
-                self.pending.writable |= sender.on_ack(now, arrival, blocks);
+                sender.on_ack(now, arrival, blocks);
+                self.pending.writable |= sender.wakes_writer();
             } else if ack <= self.sender.next() {
                 self.sender.offer(edge);
             }

@@ -5,7 +5,7 @@
 //! (RFC 3042), the retransmission timer (RFC 6298) on the host's ticks, F-RTO (RFC 5682) and the undoing of reductions
 //! that were for nothing (RFC 3522, 3708, 4015), SACK reneging, delayed, quick and compressed ACKs, timestamps (RFC 7323),
 //! flow control with window updates and zero-window probes, Nagle's algorithm in Minshall's form, idle restart,
-//! ECN (RFC 3168), pacing, delivery rates, a bounded send buffer, closing and aborting. Both ends are assumed to speak SACK and timestamps.
+//! ECN (RFC 3168), pacing, delivery rates, a send buffer that is bounded or tuned, closing and aborting. Both ends are assumed to speak SACK and timestamps.
 //!
 //! Windows are kept in bytes, and count segments as Linux does: each counts as a full one. The receive window is open in
 //! full from the start: of Linux's receive-buffer autotuning only the quick acknowledgements are modelled that come with
@@ -32,7 +32,7 @@
 //!     }
 //! }
 //! assert_eq!(server.poll_event(), Some(ConnectionEvent::Opened));
-//! assert_eq!(server.write(Chunk::filler(100_000)), 100_000);
+//! assert_eq!(server.write(Chunk::filler(10_000)), 10_000);
 //! ```
 
 mod ack_policy;

@@ -15,7 +15,7 @@ use super::pacing::Pacer;
 use super::prr::Reduction;
 use super::rto::Rto;
 use super::scoreboard::Scoreboard;
-use super::send_buffer::SendBuffer;
+use super::send_buffer::{SendBuffer, View};
 use super::seq::Maybe;
 use super::undo::Undo;
 pub use recovery::Arrival;
@@ -135,7 +135,7 @@ impl Sender {
     /// For a stream whose first byte has sequence number `start`.
     pub fn new(start: u64, config: &Config) -> Self {
         Sender {
-            buffer: SendBuffer::new(start, config.send_buffer),
+            buffer: SendBuffer::new(start, config),
             board: Scoreboard::new(config.mss),
             controller: AnyController::new(config, config.initial_window),
             rto: Rto::new(config.min_rto, config.max_rto),
@@ -215,10 +215,23 @@ impl Sender {
         if unsent < self.mss && self.pipe() < self.window() && !self.board.waits_to_resend() {
             self.board.starve();
         }
-        self.buffer.write(chunk)
+        self.buffer.write(chunk, self.view())
     }
     pub fn writable(&self) -> u64 {
-        if self.closing { 0 } else { self.buffer.room() }
+        if self.closing { 0 } else { self.buffer.room(self.view()) }
+    }
+    fn view(&self) -> View {
+        View {
+            next: self.next,
+            outstanding: self.board.outstanding().into(),
+            max_window: self.max_window,
+            pipe: self.pipe(),
+            window: self.window(),
+        }
+    }
+    /// After an acknowledgement: a starved writer should be told of room.
+    pub fn wakes_writer(&mut self) -> bool {
+        self.buffer.wakes(self.view())
     }
     pub fn close(&mut self) {
         self.closing = true;

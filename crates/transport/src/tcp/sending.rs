@@ -107,7 +107,7 @@ impl Sending {
     /// Bytes that a write would take now.
     pub fn writable(&self, own: &Own) -> u64 {
         match self {
-            Sending::Silent(_) => own.shared.send_buffer,
+            Sending::Silent(silent) => silent.sender(own).writable(),
             Sending::Active(sender) => sender.writable(),
         }
     }

@@ -24,7 +24,7 @@ pub struct Script {
 impl Script {
     pub fn open(config: Config) -> Self {
         let asks = if config.ecn { flags::ECE | flags::CWR } else { 0 };
-        let tcp = Connection::listen(Config { initial_sequence: 0, ..config });
+        let tcp = Connection::listen(Config { initial_sequence: 0, send_buffer: Some(4 << 20), ..config });
         let mut script = Script { tcp, now: at(0), log: Vec::new(), heard: 0, marked: false };
         script.say(Segment { flags: flags::SYN | asks, window: WINDOW, ..Segment::default() });
         script.until(20);
@@ -114,7 +114,7 @@ pub struct Hearer {
 impl Hearer {
     /// Opened at 20 ms.
     pub fn open(config: Config) -> Self {
-        let tcp = Connection::listen(Config { initial_sequence: 0, ..config });
+        let tcp = Connection::listen(Config { initial_sequence: 0, send_buffer: Some(4 << 20), ..config });
         let mut hearer = Hearer { tcp, now: at(0), acks: Vec::new(), end: 0, reads: true };
         hearer.say(Segment { flags: flags::SYN, window: WINDOW, ..Segment::default() });
         hearer.until(20_000);

@@ -67,16 +67,16 @@ pub enum Resend {
 }
 
 impl Sender {
-    /// Takes an acknowledgement with its SACK blocks. True if a starved writer should be told of room.
+    /// Takes an acknowledgement with its SACK blocks.
     pub fn on_ack(
         &mut self,
         now: Instant,
         arrival: Arrival,
         blocks: impl Iterator<Item = (u64, u64)> + Clone,
-    ) -> bool {
+    ) {
         let Arrival { ack, edge, echo, data, congested } = arrival;
         if ack > self.next {
-            return false;
+            return;
         }
         let moved = self.offer(ack, edge);
         let before = Before { in_flight: self.pipe(), lost: self.board.lost_ever() };
@@ -93,11 +93,10 @@ impl Sender {
             dsack_of_probe: false,
         };
         self.take_duplicates(&mut facts, ack, blocks.clone(), &mut learned);
-        let mut wake = false;
         if facts.advanced {
             self.una = ack;
             self.board.acknowledge(ack, &mut learned);
-            wake = self.buffer.release(ack);
+            self.buffer.release(ack);
             if self.board.is_empty() && ack >= self.buffer.end() {
                 // A connection falls idle.
                 self.board.rest();
@@ -111,7 +110,7 @@ impl Sender {
             self.unanswered = 0;
         }
         if idle && !facts.dsack {
-            return wake;
+            return;
         }
         let una = self.una;
         let fresh = blocks.filter(|&(left, right)| left < right && right > una && right <= self.next);
@@ -136,7 +135,6 @@ impl Sender {
             self.board.adapt_reordering();
         }
         self.control(now, &learned, &facts, before, rtt);
-        wake
     }
 
     /// Duplicates that the receiver reports in the first block: below the acknowledgement, or within the second block

@@ -9,20 +9,10 @@
 
 use std::collections::VecDeque;
 
-use crate::tcp::config::{Config, CongestionControl};
+use crate::tcp::config::Config;
+use crate::tcp::send_buffer::{Allowance, OVERHEAD, block_bytes};
 use crate::tcp::window_growth::is_asked;
 
-/// Most bytes of a block: `gso_max_size` less the headers (`sk_setup_caps`).
-const MOST_BLOCK: u64 = 65_536 - 256 - 1;
-/// Memory that a block, or what is sent of one, takes beside its bytes: a head of 1,024 B and `struct sk_buff`.
-const OVERHEAD: u64 = 1_280;
-/// What Linux reckons for a segment beside its payload, rounded up to a power of two, and for its `struct sk_buff`
-/// (`tcp_sndbuf_expand`).
-const HEADERS: u64 = 256 + 320;
-const STRUCTURE: u64 = 256;
-/// Segments for which the first buffer is made, and the most memory (`tcp_wmem`).
-const FIRST_SEGMENTS: u64 = 10;
-const MOST_MEMORY: u64 = 4 << 20;
 /// Bytes that a program writes at a time (iperf3's).
 const WRITE: u64 = 131_072;
 
@@ -43,6 +33,28 @@ enum Stopped {
     Done,
     /// For want of memory.
     Full,
+}
+
+/// Memory that may be taken.
+#[derive(Clone, Copy, Debug)]
+enum Limit {
+    /// Bytes that the program asked for.
+    Asked(u64),
+    Tuned(Allowance),
+}
+
+impl Limit {
+    fn bytes(self) -> u64 {
+        match self {
+            Limit::Asked(bytes) => bytes,
+            Limit::Tuned(allowance) => allowance.bytes(),
+        }
+    }
+    fn grow(&mut self, segments: u64) {
+        if let Limit::Tuned(allowance) = self {
+            allowance.grow(segments);
+        }
+    }
 }
 
 /// Sent together, or split and merged since: it ends before `end`.
@@ -78,10 +90,7 @@ pub struct View {
 pub struct WriteQueue {
     mss: u64,
     start: u64,
-    /// Memory that may be taken, whether that grows, and by how many times the window.
-    limit: u64,
-    grows: bool,
-    windows: u64,
+    limit: Limit,
     /// Up to here is written, and something pushed.
     written: u64,
     pushed: u64,
@@ -106,14 +115,14 @@ pub struct WriteQueue {
 impl WriteQueue {
     /// Empty, with its first byte at `start`.
     pub fn new(start: u64, config: &Config) -> Self {
-        let asked = is_asked(config);
-        let windows = if matches!(config.congestion, CongestionControl::Bbr) { 3 } else { 2 };
-        let mut queue = WriteQueue {
+        let limit = match is_asked(config) {
+            true => Limit::Asked(2 * config.receive_window),
+            false => Limit::Tuned(Allowance::new(config)),
+        };
+        WriteQueue {
             mss: u64::from(config.mss),
             start,
-            limit: 2 * config.receive_window,
-            grows: !asked,
-            windows,
+            limit,
             written: start,
             pushed: start,
             stopped: Stopped::Done,
@@ -127,12 +136,7 @@ impl WriteQueue {
             waiting: VecDeque::new(),
             sent: VecDeque::new(),
             una: start,
-        };
-        if !asked {
-            queue.limit = 0;
-            queue.grow(FIRST_SEGMENTS);
         }
-        queue
     }
 
     /// Up to here something may be sent.
@@ -223,7 +227,7 @@ impl WriteQueue {
             return None;
         }
         let half = view.max_window / 2;
-        let block = (half.min(MOST_BLOCK) / self.mss).max(1) * self.mss;
+        let block = block_bytes(self.mss, view.max_window);
         loop {
             if self.written >= view.offered {
                 return self.stop(Stopped::Done);
@@ -231,7 +235,7 @@ impl WriteQueue {
             self.began |= !std::mem::replace(&mut self.writing, true);
             let last = self.last_bytes(view.next);
             if last == 0 || last >= block {
-                if self.memory() >= self.limit {
+                if self.memory() >= self.limit.bytes() {
                     return self.stop(Stopped::Full);
                 }
                 self.waiting.push_back(Block { end: self.written, push: false });
@@ -280,11 +284,11 @@ impl WriteQueue {
             Stopped::Done if view.offered <= self.written => return false,
             Stopped::Done => {}
             Stopped::Full => {
-                if heard && self.grows && view.pipe < view.window {
-                    self.grow(view.window / self.mss);
+                if heard && view.pipe < view.window {
+                    self.limit.grow(view.window / self.mss);
                 }
-                let memory = self.memory();
-                if !heard || memory >= self.limit || memory / 2 > self.limit - memory {
+                let (memory, limit) = (self.memory(), self.limit.bytes());
+                if !heard || memory >= limit || memory / 2 > limit - memory {
                     return false;
                 }
             }
@@ -319,13 +323,6 @@ impl WriteQueue {
     /// Memory that is taken.
     fn memory(&self) -> u64 {
         self.written.saturating_sub(self.una) + OVERHEAD * (self.waiting.len() + self.sent.len()) as u64
-    }
-
-    /// Makes the buffer large enough for some windows of `segments`.
-    fn grow(&mut self, segments: u64) {
-        let each = (self.mss + HEADERS).next_power_of_two() + STRUCTURE;
-        let wanted = self.windows * segments.max(FIRST_SEGMENTS) * each;
-        self.limit = self.limit.max(wanted.min(MOST_MEMORY));
     }
 }
 
