@@ -268,6 +268,49 @@ fn a_listener_whose_backlog_overflows_drops_what_comes_and_all_are_served_later(
     assert_eq!(overflows[0].reason, "port 80: 4 connections wait to be accepted");
 }
 
+/// Writes to whoever comes: so many bytes each time, all in one instant.
+struct Writer(&'static [u32]);
+
+impl App for Writer {
+    fn handle(&mut self, _: Instant, input: Input<'_>, io: &mut dyn Io) {
+        match input {
+            Input::Start => {
+                io.open(&listener(80, 8));
+            }
+            Input::Accepted { channel, .. } => {
+                for &bytes in self.0 {
+                    assert_eq!(io.write(channel, Chunk::filler(bytes)), bytes as usize);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        None
+    }
+}
+
+/// As from a socket with `TCP_NODELAY`, while the window of ten segments has room; what has to wait is joined.
+#[test]
+fn each_write_leaves_by_itself() {
+    let sizes = |writes| {
+        let seen = Shared::default();
+        let client = Client::new(1, 1, 80, Ending::After, &seen);
+        let server = Box::new(Writer(writes));
+        let mut made = Some(Machines { channels: Vec::new(), server, player: Box::new(client) });
+        let (_, record) = run_machines(&wide(1), |_| Ok(made.take().unwrap()), Rows::default()).unwrap();
+        let all = record.at(0, 0).map(|(_, info, _)| info.payload_bytes);
+        all.filter(|&bytes| bytes > 0).collect::<Vec<_>>()
+    };
+    assert_eq!(sizes(&[654, 654, 2_000, 100]), [654, 654, 1448, 552, 100]);
+    assert_eq!(sizes(&[654; 13]), [&[654; 10][..], &[1448, 514]].concat());
+}
+
 #[test]
 fn a_port_is_listened_on_once() {
     let seen = Shared::default();
