@@ -51,7 +51,7 @@ impl System for HttpSpec {
     const NAME: &'static str = "http";
     const TITLE: &'static str =
         "Progressive download: a clip as an MP4 file by HTTP/1.1, played while it comes";
-    const VERSION: u32 = 2;
+    const VERSION: u32 = 3;
     const CONTENT: Content = Content::Clip;
     const EVENTS: &'static [EventKind] = &events([
         ("playout_start", "s"),

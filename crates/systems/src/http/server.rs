@@ -87,6 +87,32 @@ impl Connection {
     fn is_idle(&self) -> bool {
         self.waiting.is_empty() && self.body.is_none() && self.outgoing.is_empty()
     }
+
+    /// Puts what comes next of the body behind what is being written, so that a head leaves in one write with the bytes
+    /// behind it, as from nginx with `tcp_nopush`. False if nothing comes.
+    fn more(&mut self) -> Result<bool, String> {
+        let next = match self.body.take() {
+            Some(Body::Of(resource, first, end)) => {
+                let piece = match resource.read(first, (end - first).min(PIECE_BYTES)) {
+                    Ok(piece) if piece.is_empty() => Err("it has fewer bytes than it said".into()),
+                    read => read,
+                };
+                let piece = piece.map_err(|why| format!("byte {first} cannot be sent: {why}"))?;
+                let next = first + piece.len() as u64;
+                self.body = (next < end).then_some(Body::Of(resource, next, end));
+                piece
+            }
+            Some(Body::Text(text)) => Chunk::bytes(text.into_bytes()),
+            Some(Body::None) | None => return Ok(false),
+        };
+        self.outgoing = if self.outgoing.is_empty() {
+            next
+        } else {
+            let filler = (next.len() - next.head().len()) as u32;
+            Chunk::with_filler([self.outgoing.head(), next.head()].concat(), filler)
+        };
+        Ok(true)
+    }
 }
 
 /// What is answered when it is its turn: before, no resource is opened for it.
@@ -234,27 +260,10 @@ impl HttpServer {
                     return ExchangeEnd::Goes;
                 }
             }
-            match connection.body.take() {
-                Some(Body::Of(resource, first, end)) => {
-                    let piece = match resource.read(first, (end - first).min(PIECE_BYTES)) {
-                        Ok(piece) if piece.is_empty() => Err("it has fewer bytes than it said".into()),
-                        read => read,
-                    };
-                    connection.outgoing = match piece {
-                        Ok(piece) => piece,
-                        Err(why) => {
-                            return ExchangeEnd::Broken(format!("byte {first} cannot be sent: {why}"));
-                        }
-                    };
-                    let next = first + connection.outgoing.len() as u64;
-                    connection.body = (next < end).then_some(Body::Of(resource, next, end));
-                    continue;
-                }
-                Some(Body::Text(text)) => {
-                    connection.outgoing = Chunk::bytes(text.into_bytes());
-                    continue;
-                }
-                Some(Body::None) | None => {}
+            match connection.more() {
+                Ok(true) => continue,
+                Ok(false) => {}
+                Err(why) => return ExchangeEnd::Broken(why),
             }
             if connection.is_last {
                 return ExchangeEnd::Finished;
@@ -268,6 +277,9 @@ impl HttpServer {
             let (answer, is_last) = self.answer(now, waiting);
             connection.outgoing = Chunk::bytes(answer.head.write());
             (connection.body, connection.is_last) = (Some(answer.body), is_last);
+            if let Err(why) = connection.more() {
+                return ExchangeEnd::Broken(why);
+            }
         }
         ExchangeEnd::Goes
     }
