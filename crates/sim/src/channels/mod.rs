@@ -427,12 +427,12 @@ impl Channels {
         chunk: Chunk,
         network: &mut Network<R>,
     ) -> usize {
-        let taken =
-            self.stream(channel, &mut network.pending).map_or(0, |connection| connection.write(chunk));
+        let Some(at) = self.table.of(channel) else { return 0 };
+        let Kind::Tcp(tcp) = &mut self.table.get_mut(at).carrier else { return 0 };
+        network.pending.touch(channel);
+        let taken = tcp.connection.write(chunk);
         self.counts.sent_bytes += taken as u64;
-        if taken > 0
-            && let Some(at) = self.table.of(channel)
-        {
+        if taken > 0 {
             self.transmit(now, at, network);
         }
         taken

@@ -27,6 +27,11 @@ pub fn block_bytes(mss: u64, max_window: u64) -> u64 {
     ((max_window / 2).min(MOST_BLOCK) / mss).max(1) * mss
 }
 
+/// A third is free of what may be taken: a writer that waits is told, as by Linux, not for every segment.
+pub fn is_a_third_free(taken: u64, limit: u64) -> bool {
+    taken < limit && taken / 2 <= limit - taken
+}
+
 /// The memory that Linux allows a send buffer which nobody has set.
 #[derive(Clone, Copy, Debug)]
 pub struct Allowance {
@@ -113,21 +118,29 @@ impl SendBuffer {
             Limit::Tuned { allowance, block } => (allowance, *block),
         };
         let full = block_bytes(allowance.mss, view.max_window);
-        let (from, mut end) = (self.queue.start(), self.queue.end());
-        let mut waiting = end.saturating_sub(view.next).div_ceil(full);
+        let mut end = self.queue.end();
+        let mut memory = self.memory(full, view);
         let offered = end + offered;
         while end < offered {
             let mut last = end.saturating_sub(block.max(view.next));
             if last == 0 || last >= full {
-                if end - from + OVERHEAD * (view.outstanding + waiting) >= allowance.bytes() {
+                if memory >= allowance.bytes() {
                     break;
                 }
                 (block, last) = (end, 0);
-                waiting += 1;
+                memory += OVERHEAD;
             }
-            end = offered.min(end + full - last);
+            let filled = offered.min(end + full - last);
+            memory += filled - end;
+            end = filled;
         }
         (end - self.queue.end(), block)
+    }
+
+    /// Memory that is taken, with blocks of `full` bytes.
+    fn memory(&self, full: u64, view: View) -> u64 {
+        let waiting = self.queue.end().saturating_sub(view.next).div_ceil(full);
+        self.queue.len() + OVERHEAD * (view.outstanding + waiting)
     }
 
     /// Bytes that a write would take now.
@@ -162,27 +175,25 @@ impl SendBuffer {
         self.queue.release(seq.min(self.queue.end()));
     }
 
-    /// After an acknowledgement: true if a starved writer should now be told. As Linux does, that is once a third of the
-    /// buffer is free, lest a writer wake for every segment.
+    /// After an acknowledgement: true if a starved writer should now be told.
     pub fn wakes(&mut self, view: View) -> bool {
         if !self.starved {
             return false;
         }
-        let (end, len) = (self.queue.end(), self.queue.len());
-        let wake = match &mut self.limit {
-            Limit::Set(limit) => limit.saturating_sub(len) >= len / 2,
+        let unsent = self.queue.end().saturating_sub(view.next);
+        if let Limit::Tuned { allowance, .. } = &mut self.limit
+            && view.pipe + unsent < view.window
+        {
+            allowance.grow(view.window / allowance.mss);
+        }
+        self.starved = !match &self.limit {
+            Limit::Set(limit) => is_a_third_free(self.queue.len(), *limit),
             Limit::Tuned { allowance, .. } => {
-                let unsent = end.saturating_sub(view.next);
-                if view.pipe + unsent < view.window {
-                    allowance.grow(view.window / allowance.mss);
-                }
-                let waiting = unsent.div_ceil(block_bytes(allowance.mss, view.max_window));
-                let memory = len + OVERHEAD * (view.outstanding + waiting);
-                memory < allowance.bytes() && memory / 2 <= allowance.bytes() - memory
+                let memory = self.memory(block_bytes(allowance.mss, view.max_window), view);
+                is_a_third_free(memory, allowance.bytes())
             }
         };
-        self.starved = !wake;
-        wake
+        !self.starved
     }
 }
 

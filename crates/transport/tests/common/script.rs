@@ -114,7 +114,7 @@ pub struct Hearer {
 impl Hearer {
     /// Opened at 20 ms.
     pub fn open(config: Config) -> Self {
-        let tcp = Connection::listen(Config { initial_sequence: 0, send_buffer: Some(4 << 20), ..config });
+        let tcp = Connection::listen(Config { initial_sequence: 0, ..config });
         let mut hearer = Hearer { tcp, now: at(0), acks: Vec::new(), end: 0, reads: true };
         hearer.say(Segment { flags: flags::SYN, window: WINDOW, ..Segment::default() });
         hearer.until(20_000);

@@ -10,7 +10,7 @@
 use std::collections::VecDeque;
 
 use crate::tcp::config::Config;
-use crate::tcp::send_buffer::{Allowance, OVERHEAD, block_bytes};
+use crate::tcp::send_buffer::{Allowance, OVERHEAD, block_bytes, is_a_third_free};
 use crate::tcp::window_growth::is_asked;
 
 /// Bytes that a program writes at a time (iperf3's).
@@ -287,8 +287,7 @@ impl WriteQueue {
                 if heard && view.pipe < view.window {
                     self.limit.grow(view.window / self.mss);
                 }
-                let (memory, limit) = (self.memory(), self.limit.bytes());
-                if !heard || memory >= limit || memory / 2 > limit - memory {
+                if !heard || !is_a_third_free(self.memory(), self.limit.bytes()) {
                     return false;
                 }
             }
