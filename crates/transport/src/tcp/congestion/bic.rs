@@ -44,8 +44,10 @@ pub struct Bic {
     per_window: u32,
     per_since: u32,
     /// Running mean of the segments that an acknowledgement is for, in 1 / 2^`RATIO_SHIFT`; `None`: increments are those
-    /// of a round trip.
+    /// of a round trip. Linux takes those that come while it repairs nothing, the first duplicate too (`bictcp_acked`).
     ratio: Option<u32>,
+    /// Since a loss was told of no acknowledgement has ended its repair.
+    repairs: bool,
 }
 
 impl Bic {
@@ -53,7 +55,8 @@ impl Bic {
     /// [`Mechanisms::bic_per_round`](crate::tcp::Mechanisms::bic_per_round).
     pub fn new(mss: u32, initial: u32, per_round: bool) -> Self {
         let ratio = (!per_round).then_some(RATIO);
-        Bic { window: Window::new(mss, initial), max: 0, per: 0, per_window: 0, per_since: 0, ratio }
+        let window = Window::new(mss, initial);
+        Bic { window, max: 0, per: 0, per_window: 0, per_since: 0, ratio, repairs: false }
     }
 
     fn threshold(&mut self) -> u32 {
@@ -61,6 +64,11 @@ impl Bic {
         // Fast convergence: a flow whose maximum fell gives way to newer ones.
         self.max = if window < self.max { scaled(window, 1024 + BETA) / 2 } else { window };
         if window <= LOW_WINDOW { window / 2 } else { scaled(window, BETA) }
+    }
+
+    /// An acknowledgement for `acked` segments came while nothing was being repaired.
+    fn count(&mut self, acked: u32) {
+        self.ratio = self.ratio.map(|ratio| ratio + acked - (ratio >> RATIO_SHIFT));
     }
 
     fn update(&mut self, now: Instant) {
@@ -106,10 +114,8 @@ fn increment(window: u32, max: u32) -> u32 {
 impl Controller for Bic {
     fn on_ack(&mut self, ack: &Ack) {
         let mut acked = self.window.acked(ack.delivered);
-        if let Some(ratio) = &mut self.ratio
-            && ack.repair == Repair::None
-        {
-            *ratio = (*ratio + acked).saturating_sub(*ratio >> RATIO_SHIFT);
+        if ack.repair == Repair::None && !std::mem::take(&mut self.repairs) {
+            self.count(acked);
         }
         if !ack.window_limited {
             return;
@@ -124,6 +130,9 @@ impl Controller for Bic {
     }
 
     fn on_congestion_event(&mut self, _now: Instant) {
+        // The duplicate that told of the loss first was for no segment.
+        self.count(0);
+        self.repairs = true;
         let threshold = self.threshold();
         self.window.reduce(threshold);
     }
@@ -136,7 +145,7 @@ impl Controller for Bic {
         self.window.collapse();
         // What was known of the path is forgotten.
         (self.max, self.per, self.per_window, self.per_since) = (0, 0, 0, 0);
-        self.ratio = self.ratio.map(|_| RATIO);
+        (self.ratio, self.repairs) = (self.ratio.map(|_| RATIO), true);
     }
 
     fn on_idle(&mut self, _now: Instant, idle: Duration, rto: Duration) {
@@ -247,9 +256,24 @@ mod tests {
             }
             bic.window.segments() - 799
         };
-        assert_eq!((growth(true), growth(false)), (16, 32));
+        // Less by one for the duplicate that told of the loss.
+        assert_eq!((growth(true), growth(false)), (16, 31));
         let (mut small, mut now) = (Bic::new(MSS as u32, 10, false), Instant::ZERO);
         small.on_congestion_event(now);
         assert_eq!(run(&mut small, &mut now, 6), [1; 6]);
+    }
+
+    #[test]
+    fn a_duplicate_counts_as_an_acknowledgement_of_nothing_and_what_ends_a_repair_not_at_all() {
+        let mut bic = Bic::new(MSS as u32, 1000, false);
+        assert_eq!(bic.ratio, Some(32));
+        bic.on_congestion_event(Instant::ZERO);
+        assert_eq!(bic.ratio, Some(30));
+        let mut after = Vec::new();
+        for _ in 0..3 {
+            bic.on_ack(&test_ack(Instant::ZERO + RTT, 2 * MSS, RTT));
+            after.extend(bic.ratio);
+        }
+        assert_eq!(after, [30, 31, 32]);
     }
 }
