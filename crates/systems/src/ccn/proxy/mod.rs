@@ -191,12 +191,9 @@ impl Proxy {
 
     /// Does for each connection what can be done now.
     pub(super) fn work(&mut self, now: Instant, io: &mut dyn Io, events: &mut Outbox) {
-        for channel in self.connections.keys().copied().collect::<Vec<_>>() {
-            let Some(mut connection) = self.connections.remove(&channel) else { continue };
-            if self.go_on(now, channel, &mut connection, io, events) {
-                self.connections.insert(channel, connection);
-            }
-        }
+        let mut connections = std::mem::take(&mut self.connections);
+        connections.retain(|channel, connection| self.go_on(now, *channel, connection, io, events));
+        self.connections = connections;
     }
 
     /// False where the connection is over.
