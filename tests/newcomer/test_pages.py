@@ -329,6 +329,9 @@ COMMANDS: dict[str, How] = {
     "--out videos/ladder": HERE,
     "streamgauge serve --system dash --listen 127.0.0.1:8090 videos": How("serving"),
     "streamgauge run 'ccn/narrow-*' --mode emu --repeat 3 --jobs 2": How("long", "25 minutes", status=1),
+    "streamgauge run 'ccn/*loss-*' --mode emu --machine virtual --repeat 1 --jobs 2": How(
+        "never", "takes an hour"
+    ),
     "streamgauge reproduce ccn --mode sim": How("long", A_MINUTE, status=1),
     "streamgauge reproduce ccn --mode sim --mutants": How("long", A_MINUTE, status=1),
     "streamgauge reproduce 'ccn/narrow-*' --mode sim --robust": How("long", A_MINUTE, status=1),

@@ -17,11 +17,13 @@ from streamgauge.errors import ScenarioError
 from streamgauge.scenario import Scenario, lower, override
 from streamgauge.systems.registry import GREEDY_TCP
 from streamgauge.systems.tcp import MECHANISMS
+from streamgauge.units import Time
 
 __all__ = ["MUTANTS", "SWITCHES", "TCP", "varied"]
 
-OF_HOSTS: Final = ("host_jitter",)
-"""What of a variant is the scenario's own and no flow's."""
+JITTER: Final = "host_jitter"
+ANSWER_AFTER: Final = "answer_after"
+"""Of a variant: hosts answer after exactly so long, where sim's do after up to `host_jitter`."""
 
 OF_LINUX_6_1: Final = (
     "bic_per_round",
@@ -37,9 +39,9 @@ BESIDE_IPERF3: Final = {"bytes": "400 B", "ahead": "3 ms"}
 BESIDE_IPERF3_IN_A_GUEST: Final = {"bytes": "334 B", "ahead": "6 ms"}
 """The same in a virtual machine, by packets captured there: of the 614 B that go down before data does, all
 but 134 do so 6 to 8 ms before it. The flow's own SYN is 74 of them; the control connection's are here."""
-QUICK_HOSTS: Final = "50 us"
-"""Hosts in a virtual machine answer a SYN after 49 us; so these do on average, both being late by half of it.
-BBR's first rate, and with it the window of its start, is ten segments in that round trip."""
+QUICK_HOSTS: Final = "49 us"
+"""After that long hosts in a virtual machine answer a SYN, each time. BBR's first rate, and with it the
+window of its start, is ten segments in that round trip."""
 
 MUTANTS: Final = (
     Mutant(
@@ -65,12 +67,12 @@ SWITCHES: Final[Mapping[str, Variant]] = {
     "receive_window 64 KiB": {"parameters.receive_window": "64 KiB"},
     "receive_window 14 segments": {"parameters.receive_window": "20272 B"},
     "host_jitter 600 us": {"host_jitter": "600 us"},
-    "host_jitter 50 us": {"host_jitter": QUICK_HOSTS},
+    "answer_after 49 us": {ANSWER_AFTER: QUICK_HOSTS},
     "control connection": {CONTROL: BESIDE_IPERF3},
     "as Linux 6.1, control connection": {"parameters.without": list(OF_LINUX_6_1), CONTROL: BESIDE_IPERF3},
     "as Linux 6.1 in a virtual machine": {
         "parameters.without": list(OF_LINUX_6_1),
-        "host_jitter": QUICK_HOSTS,
+        ANSWER_AFTER: QUICK_HOSTS,
         CONTROL: BESIDE_IPERF3_IN_A_GUEST,
     },
 }
@@ -87,8 +89,7 @@ def varied(case: Case, variant: Variant) -> Case:
     Raises:
         ScenarioError: if sim's TCP does not know what is to be changed.
     """
-    hosts = {key: value for key, value in variant.items() if key in OF_HOSTS}
-    changes: dict[str, Any] = dict(hosts)
+    changes = _of_hosts(case, variant)
     if CONTROL in variant:
         if case.kind != "single":
             raise ScenarioError(f"{case.id}: of several flows each has a control connection of its own")
@@ -98,7 +99,7 @@ def varied(case: Case, variant: Variant) -> Case:
         if flow.traffic != GREEDY_TCP:
             continue
         for key, value in variant.items():
-            if key not in hosts:
+            if key not in (JITTER, ANSWER_AFTER):
                 changes[f"flows.{name}.{key}"] = value
     try:
         scenario = override(case.scenario, changes, drop_checks=True)
@@ -109,6 +110,18 @@ def varied(case: Case, variant: Variant) -> Case:
             said = "; ".join(str(detail["msg"]) for detail in error.errors(include_url=False))
         raise ScenarioError(f"{case.id}: {said}") from None
     return replace(case, scenario=scenario)
+
+
+def _of_hosts(case: Case, variant: Variant) -> dict[str, Any]:
+    """What of a variant is the scenario's own and no flow's."""
+    if ANSWER_AFTER not in variant:
+        return {key: value for key, value in variant.items() if key == JITTER}
+    up = case.scenario.path.up.delay or Time("0 ms")
+    if not isinstance(up, Time):
+        raise ScenarioError(
+            f"{case.id}: its delay on the way up is more than a time; nothing can be added to it"
+        )
+    return {JITTER: "0 us", "path.up.delay": f"{Time(variant[ANSWER_AFTER]).ns + up.ns} ns"}
 
 
 def _with_control(case: Case, *, bytes: str, ahead: str) -> Case:
