@@ -66,7 +66,7 @@ SWITCHES: Final[Mapping[str, Variant]] = {
     "initial_window 4": {"parameters.initial_window": "4 packets"},
     "receive_window 64 KiB": {"parameters.receive_window": "64 KiB"},
     "receive_window 14 segments": {"parameters.receive_window": "20272 B"},
-    "host_jitter 600 us": {"host_jitter": "600 us"},
+    "host_jitter 600 us": {JITTER: "600 us"},
     "answer_after 49 us": {ANSWER_AFTER: QUICK_HOSTS},
     "control connection": {CONTROL: BESIDE_IPERF3},
     "as Linux 6.1, control connection": {"parameters.without": list(OF_LINUX_6_1), CONTROL: BESIDE_IPERF3},
