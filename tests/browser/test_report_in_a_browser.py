@@ -177,6 +177,20 @@ def test_a_mark_leads_to_its_check_which_says_how(opened: Any, demo: Path) -> No
     assert not said.is_visible()
 
 
+def test_nothing_grows_under_a_pointer_that_is_pressed(opened: Any, demo: Path) -> None:
+    """Figures that come into view are drawn anew for the room that they have, and grow: what is pressed would
+    be elsewhere when it is let go, and not be clicked."""
+    page = opened(demo)
+    figure = "[id='hessler-ftp-heavy-time']"
+    page.mouse.move(10, SCREEN - 10)
+    page.mouse.down()
+    page.evaluate("wanted => document.querySelector(wanted).scrollIntoView()", figure)
+    page.wait_for_timeout(1500)
+    assert page.query_selector(f"{figure}[data-narrow]") is None
+    page.mouse.up()
+    page.wait_for_selector(f"{figure}[data-narrow]")
+
+
 def test_a_link_opens_what_is_folded(opened: Any, demo: Path) -> None:
     page = opened(demo)
     unfold(page, False)

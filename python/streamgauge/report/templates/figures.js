@@ -315,6 +315,7 @@
       const svg = holder.querySelector("svg");
       // The chart around it has the name.
       svg.setAttribute("aria-hidden", "true");
+      await released;
       this.svg.replaceWith(svg);
       this.svg = svg;
     }
@@ -393,6 +394,15 @@
       setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
     }
   }
+
+  // What is pressed stays where it is until it is let go: a figure that grows above it would move it from under the
+  // pointer, and nothing would have been clicked.
+  let released = Promise.resolve();
+  document.addEventListener("pointerdown", () => {
+    released = new Promise((done) => {
+      for (const end of ["pointerup", "pointercancel"]) document.addEventListener(end, () => setTimeout(done), { once: true, capture: true });
+    });
+  }, true);
 
   function embed(place, spec) {
     if (!window.vegaEmbed) window.loadVega();
@@ -588,7 +598,8 @@
       if (isIntersecting) figure.fit();
     }
     paintSoon();
-  }, { rootMargin: "300px" });
+    // A screen ahead of the reader, who does not see it grow.
+  }, { rootMargin: "100%" });
   for (const figure of figures) {
     offer(figure);
     if (figure.axis) {
