@@ -1,5 +1,6 @@
 //! Greedy TCP from server to player, as FTP or iperf3 -R; or many short transfers, each on a connection of its own.
 
+mod agreed;
 mod player;
 mod server;
 mod spec;
@@ -42,7 +43,7 @@ impl System for BulkSpec {
 
     fn usual() -> Self {
         let tcp = TcpSpec { send_buffer: Some(MOST_AHEAD), ..TcpSpec::default() };
-        BulkSpec { tcp, bytes: None, arrivals: None }
+        BulkSpec { tcp, bytes: None, control_connection: false, arrivals: None }
     }
 
     fn parameters() -> Vec<Parameter> {
@@ -55,7 +56,14 @@ impl System for BulkSpec {
                 let what = "each transfer has its own size; leave this out, or the arrivals";
                 return Err(("app.bulk.bytes".into(), what.into()));
             }
+            if self.control_connection {
+                let what = "transfers have none; leave this out, or the arrivals";
+                return Err(("app.bulk.control_connection".into(), what.into()));
+            }
             return Ok(transfers::machines(&arrivals.0, &self.tcp));
+        }
+        if self.control_connection {
+            return Ok(agreed::machines(self.bytes, &self.tcp));
         }
         let carrier = Carrier::Tcp { port: PORT, settings: self.tcp.clone() };
         Ok(Machines {

@@ -3,10 +3,11 @@
 use streamgauge_base::{Chunk, Event, Instant};
 
 use super::{DATA, OFFER};
-use crate::app::{App, Input, Io};
+use crate::app::{App, ChannelId, Input, Io};
 
 /// Writes as much as the stream takes until its bytes are spent.
 pub struct BulkServer {
+    data: ChannelId,
     left: Option<u64>,
     open: bool,
     paused: bool,
@@ -15,17 +16,24 @@ pub struct BulkServer {
 impl BulkServer {
     /// Sends `bytes`, or without end.
     pub fn new(bytes: Option<u64>) -> Self {
-        BulkServer { left: bytes, open: false, paused: false }
+        BulkServer { data: DATA, left: bytes, open: false, paused: false }
+    }
+
+    /// The same, on a channel that was accepted.
+    pub(super) fn begin(&mut self, data: ChannelId, io: &mut dyn Io) {
+        self.data = data;
+        self.open = true;
+        self.fill(io);
     }
 
     fn fill(&mut self, io: &mut dyn Io) {
         while self.open && !self.paused {
             let offer = self.left.unwrap_or(OFFER).min(OFFER);
-            let taken = if offer == 0 { 0 } else { io.write(DATA, Chunk::filler(offer as u32)) as u64 };
+            let taken = if offer == 0 { 0 } else { io.write(self.data, Chunk::filler(offer as u32)) as u64 };
             if let Some(left) = &mut self.left {
                 *left -= taken;
                 if *left == 0 {
-                    io.close(DATA);
+                    io.close(self.data);
                     self.open = false;
                 }
             }
@@ -39,11 +47,8 @@ impl BulkServer {
 impl App for BulkServer {
     fn handle(&mut self, _: Instant, input: Input<'_>, io: &mut dyn Io) {
         match input {
-            Input::Opened(DATA) => {
-                self.open = true;
-                self.fill(io);
-            }
-            Input::Writable(DATA) => self.fill(io),
+            Input::Opened(channel) if channel == self.data => self.begin(channel, io),
+            Input::Writable(channel) if channel == self.data => self.fill(io),
             Input::Pause => self.paused = true,
             Input::Resume => {
                 self.paused = false;

@@ -1,0 +1,208 @@
+//! Greedy TCP as iperf3 has it: the ends agree on a connection of its own, and then open the one that carries data.
+//!
+//! The player names the test, the server asks what it wants, is told so and asks for the connection of the data, on which
+//! the player names the test again. With `iperf3 --reverse` the server then writes at once.
+
+use streamgauge_base::{Chunk, Event, Instant};
+use streamgauge_plan::TcpSpec;
+
+use super::{BulkPlayer, BulkServer, DATA, PORT};
+use crate::app::{App, ChannelId, Input, Io};
+use crate::carrier::Carrier;
+use crate::machines::{Channel, Machines};
+
+/// The test's name, in bytes, as packets of iperf3 3.12 show all of these.
+const COOKIE: u32 = 37;
+/// A state.
+const STATE: u32 = 1;
+/// What the player wants: the length of a text, and the text, which is as long where few options are set.
+const WANTED: [u32; 2] = [4, 139];
+/// iperf3 has one client, and connects twice.
+const BACKLOG: u32 = 2;
+
+/// Both ends.
+pub fn machines(bytes: Option<u64>, tcp: &TcpSpec) -> Machines {
+    let listener = Carrier::Listener { port: PORT, settings: tcp.clone(), backlog: BACKLOG };
+    Machines {
+        channels: vec![Channel { id: DATA, carrier: listener }],
+        server: Box::new(Server {
+            control: None,
+            data: None,
+            told: 0,
+            started: false,
+            inner: BulkServer::new(bytes),
+        }),
+        player: Box::new(Player {
+            to_server: Carrier::Tcp { port: PORT, settings: tcp.clone() },
+            control: None,
+            states: 0,
+            inner: BulkPlayer::default(),
+        }),
+    }
+}
+
+struct Server {
+    control: Option<ChannelId>,
+    data: Option<ChannelId>,
+    /// Bytes that the player has said on the control connection.
+    told: u32,
+    started: bool,
+    inner: BulkServer,
+}
+
+impl Server {
+    fn hear(&mut self, control: ChannelId, io: &mut dyn Io) {
+        let wanted = COOKIE + WANTED.iter().sum::<u32>();
+        let before = self.told;
+        while let Some(chunk) = io.read(control, usize::MAX) {
+            self.told += chunk.len() as u32;
+        }
+        for enough in [COOKIE, wanted] {
+            if (before + 1..=self.told).contains(&enough) {
+                io.write(control, Chunk::filler(STATE));
+            }
+        }
+    }
+
+    /// The player has named the test on the data's connection: the test starts, and runs.
+    fn start(&mut self, data: ChannelId, io: &mut dyn Io) {
+        while io.read(data, usize::MAX).is_some() {}
+        if !std::mem::replace(&mut self.started, true)
+            && let Some(control) = self.control
+        {
+            io.write(control, Chunk::filler(STATE));
+            io.write(control, Chunk::filler(STATE));
+            self.inner.begin(data, io);
+        }
+    }
+}
+
+impl App for Server {
+    fn handle(&mut self, now: Instant, input: Input<'_>, io: &mut dyn Io) {
+        match input {
+            Input::Accepted { channel, .. } if self.control.is_none() => self.control = Some(channel),
+            Input::Accepted { channel, .. } => self.data = Some(channel),
+            Input::Readable(channel) if Some(channel) == self.control => self.hear(channel, io),
+            Input::Readable(channel) if Some(channel) == self.data => self.start(channel, io),
+            Input::Closed(channel, _) if Some(channel) == self.control => io.close(channel),
+            other => self.inner.handle(now, other, io),
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.inner.poll_event()
+    }
+}
+
+struct Player {
+    to_server: Carrier,
+    control: Option<ChannelId>,
+    /// Bytes that the server has said on the control connection, each a state.
+    states: u32,
+    /// Of the data's connection; of the control connection until that is opened.
+    inner: BulkPlayer,
+}
+
+impl Player {
+    fn hear(&mut self, control: ChannelId, io: &mut dyn Io) {
+        while let Some(chunk) = io.read(control, usize::MAX) {
+            for _ in 0..chunk.len() {
+                self.states += 1;
+                match self.states {
+                    1 => WANTED.iter().for_each(|&bytes| {
+                        io.write(control, Chunk::filler(bytes));
+                    }),
+                    2 => self.inner = BulkPlayer::on(io.open(&self.to_server)),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn is_control(&self, channel: ChannelId) -> bool {
+        self.control == Some(channel)
+    }
+}
+
+impl App for Player {
+    fn handle(&mut self, now: Instant, input: Input<'_>, io: &mut dyn Io) {
+        match input {
+            Input::Start => {
+                let control = io.open(&self.to_server);
+                self.control = Some(control);
+                self.inner = BulkPlayer::on(control);
+            }
+            // So few bytes go into any send buffer.
+            Input::Opened(channel) => {
+                io.write(channel, Chunk::filler(COOKIE));
+            }
+            Input::Readable(channel) if self.is_control(channel) => self.hear(channel, io),
+            Input::Closed(channel, _) => {
+                self.inner.handle(now, input, io);
+                if !self.is_control(channel)
+                    && let Some(control) = self.control
+                {
+                    io.close(control);
+                }
+            }
+            Input::Stop => {
+                self.inner.handle(now, input, io);
+                if let Some(control) = self.control {
+                    io.abort(control);
+                }
+            }
+            other => self.inner.handle(now, other, io),
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.inner.poll_event()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use streamgauge_base::Duration;
+
+    use super::*;
+    use crate::bulk::BulkSpec;
+    use crate::describe::System as _;
+    use crate::testing::{Pair, Pipe};
+
+    fn pair(bytes: Option<u64>) -> Pair {
+        let pipe = Pipe { stream_bytes_per_s: Some(1_000_000), begins_with_stream: false, ..Pipe::default() };
+        let machines = machines(bytes, &BulkSpec::usual().tcp);
+        let mut pair = Pair::new(machines.server, machines.player, pipe);
+        pair.listens(DATA, PORT);
+        pair
+    }
+
+    #[test]
+    fn the_data_comes_after_what_is_agreed() {
+        let mut pair = pair(Some(1_000_000));
+        pair.run(Instant::from_nanos(5_000_000_000));
+        let ends: Vec<_> = pair.events.iter().filter(|e| e.name == crate::MEDIA_END).collect();
+        assert_eq!((ends.len(), ends[0].value), (1, Some(1_000_000.0)));
+    }
+
+    #[test]
+    fn stopped_it_gives_up_what_waits_on_either_connection() {
+        for at in [Duration::ZERO, Duration::from_millis(1), Duration::from_secs(1)] {
+            let mut pair = pair(None);
+            pair.at(at, Input::Stop);
+            pair.run(Instant::from_nanos(5_000_000_000));
+            let ends: Vec<_> = pair.events.iter().filter(|e| e.name == crate::MEDIA_END).collect();
+            assert_eq!((ends.len(), ends[0].reason.as_ref()), (1, "stopped"), "at {at:?}");
+            // 1 MB/s for that long, and nothing of the send buffer (64 kB).
+            assert!(ends[0].value.is_some_and(|bytes| bytes <= 1e6 * at.as_secs_f64()), "{ends:?}");
+        }
+    }
+}
