@@ -99,6 +99,17 @@ def test_switches_of_tcp_reach_every_tcp_and_nothing_else() -> None:
         varied(fetched, {"no_such": "1 s"})
 
 
+def test_a_control_connection_is_of_a_download_beside_it_alone() -> None:
+    by_kind = {case.kind: case for case in cases() if case.subject == "dash"}
+    switch = SWITCHES["control connection"]
+    changed = varied(by_kind["greedy"], switch).scenario
+    assert changed.flows[RIVAL].parameters["control_connection"] == "on"
+    assert changed.flows[FLOW].parameters == by_kind["greedy"].scenario.flows[FLOW].parameters
+    for kind in ("paced", "none"):
+        with pytest.raises(ScenarioError, match="no TCP is beside it"):
+            varied(by_kind[kind], switch)
+
+
 def test_a_name_that_is_no_systems_is_told() -> None:
     with pytest.raises(ScenarioError, match="did you mean 'realvideo-udp'"):
         patterns_of("rtp,realvidio-udp", 3)

@@ -12,6 +12,7 @@ from streamgauge.crosscheck.compared import CrosscheckMatter, Mutant, Variant
 from streamgauge.crosscheck.systems.cases import CONDITIONS, FLOW, RIVAL, SystemsCase, case_id, cases
 from streamgauge.crosscheck.systems.measure import keep_system
 from streamgauge.crosscheck.systems.quantities import quantity
+from streamgauge.crosscheck.tcp import OF_LINUX_6_1
 from streamgauge.errors import ScenarioError
 from streamgauge.scenario import lower, override
 from streamgauge.scenario.values import nearest
@@ -24,6 +25,8 @@ __all__ = ["MUTANTS", "SWITCHES", "patterns_of", "systems_matter", "varied"]
 _OF_HOSTS: Final = "host_jitter"
 _OF_TCP: Final = "tcp."
 """Before a parameter that is of every TCP there is, the one beside included."""
+_BESIDE: Final = "beside."
+"""Before a parameter of a TCP that is beside it."""
 
 MUTANTS: Final = tuple(
     Mutant(f"{name}: {one.name}", one.words, f"{name}/*", one.told)
@@ -37,8 +40,15 @@ SWITCHES: Final[Mapping[str, Variant]] = {
     **{f"without {name}": {f"{_OF_TCP}without": [name]} for name in MECHANISMS},
     "delayed_ack 200 ms": {f"{_OF_TCP}delayed_ack": "200 ms"},
     "hystart off": {f"{_OF_TCP}hystart": "off"},
+    "as Linux 6.1": {f"{_OF_TCP}without": list(OF_LINUX_6_1)},
+    "control connection": {f"{_BESIDE}control_connection": True},
+    "as Linux 6.1, control connection": {
+        f"{_OF_TCP}without": list(OF_LINUX_6_1),
+        f"{_BESIDE}control_connection": True,
+    },
 }
-"""One mechanism each: hosts that take their time, and those of TCP."""
+"""One mechanism each: hosts that take their time, and those of TCP; what of TCP the kernel of virtual machines
+does otherwise; that the data of what is beside it begin three round trips later, as iperf3's; and both."""
 
 
 def varied(case: SystemsCase, variant: Variant) -> SystemsCase:
@@ -56,6 +66,10 @@ def varied(case: SystemsCase, variant: Variant) -> SystemsCase:
             if not mine:
                 raise ScenarioError(f"{case.id}: nothing runs over TCP")
             changes |= {f"flows.{name}.parameters.{key.removeprefix(_OF_TCP)}": value for name in mine}
+        elif key.startswith(_BESIDE):
+            if not _over_tcp(case).get(RIVAL):
+                raise ScenarioError(f"{case.id}: no TCP is beside it")
+            changes[f"flows.{RIVAL}.parameters.{key.removeprefix(_BESIDE)}"] = value
         else:
             changes[f"flows.{FLOW}.parameters.{key}"] = value
     try:
