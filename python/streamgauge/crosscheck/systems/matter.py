@@ -47,8 +47,8 @@ SWITCHES: Final[Mapping[str, Variant]] = {
         f"{_BESIDE}control_connection": True,
     },
 }
-"""One mechanism each: hosts that take their time, and those of TCP; what of TCP the kernel of virtual machines
-does otherwise; that the data of what is beside it begin three round trips later, as iperf3's; and both."""
+"""One mechanism each: hosts that take their time, and those of TCP; what of TCP the kernel of virtual
+machines does otherwise; that the data beside it begin three round trips later, as iperf3's; and both."""
 
 
 def varied(case: SystemsCase, variant: Variant) -> SystemsCase:
