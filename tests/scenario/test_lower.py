@@ -72,6 +72,7 @@ def test_the_whole_plan_of_a_small_scenario(base: str) -> None:
                             "without": [],
                         },
                         "bytes": None,
+                        "control_connection": False,
                     }
                 },
             },

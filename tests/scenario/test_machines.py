@@ -86,7 +86,7 @@ def test_defaults_are_written_as_people_write_them() -> None:
     assert defaults == {
         "bytes": None, "receive_window": "3 MiB", "send_buffer": "4 MiB", "mss": "1448 B",
         "initial_window": "10 packets", "delayed_ack": "40 ms", "hystart": "linux", "window": None,
-        "without": None,
+        "without": None, "control_connection": "off",
     }  # fmt: skip
     rtp = {name: one.default for name, one in MACHINES["rtp"].parameters.items()}
     assert rtp["transport"] == "udp" and rtp["mss"] == "1448 B" and rtp["max_payload"] == "1388 B"

@@ -17,9 +17,13 @@ fn wide(flows: Vec<streamgauge_plan::FlowSpec>, seconds: u64) -> TrialPlan {
 
 #[test]
 fn a_flow_is_silent_before_it_starts_while_paused_and_after_it_stops() {
-    for app in
-        [cbr("x", 100.0, 500, &[]), bulk("x", "cubic", 16 << 10), rtp("x", 60, None), ping("x", 50, 56)]
-    {
+    for app in [
+        cbr("x", 100.0, 500, &[]),
+        bulk("x", "cubic", 16 << 10),
+        bulk_agreed("x", "cubic", 16 << 10),
+        rtp("x", 60, None),
+        ping("x", 50, 56),
+    ] {
         let mut flow = starting(app, Duration::from_secs(2));
         let second = Duration::from_secs;
         flow.actions =
@@ -51,7 +55,8 @@ fn a_flow_is_silent_before_it_starts_while_paused_and_after_it_stops() {
 fn a_stopped_stream_gives_up_what_it_has_not_sent() {
     let second = Duration::from_secs;
     let ahead = TcpSpec { send_buffer: Some(1 << 20), ..tcp("cubic", 256 << 10) };
-    let streams = [rtp("x", 60, Some(ahead)), bulk("x", "bbr", 256 << 10)];
+    let streams =
+        [rtp("x", 60, Some(ahead)), bulk("x", "bbr", 256 << 10), bulk_agreed("x", "bbr", 256 << 10)];
     for mut flow in streams {
         flow.actions = vec![(second(4), Action::Stop)];
         // Too slow for the clip: the send buffer has been full for long.
@@ -66,6 +71,22 @@ fn a_stopped_stream_gives_up_what_it_has_not_sent() {
         assert_eq!(record.named("media_end").len(), 1);
         assert_eq!(record.named("media_end")[0].reason, "stopped");
     }
+}
+
+/// By the packets of iperf3: four round trips in the place of one.
+#[test]
+fn the_data_come_three_round_trips_later_where_a_control_connection_is_first() {
+    let first = |flow| {
+        let mut plan = plan(path(10_000_000, Limit::Packets(100), 50), vec![flow], 2, 1);
+        plan.host_jitter = Duration::ZERO;
+        let (_, record) = Rows::of(&plan);
+        let mut data = record.at(0, 0).filter(|(_, info, _)| info.payload_bytes > 1_000);
+        data.next().expect("data").0.t_in.saturating_since(Instant::ZERO).as_secs_f64()
+    };
+    let at_once = first(bulk("x", "cubic", 1 << 20));
+    let agreed = first(bulk_agreed("x", "cubic", 1 << 20));
+    // And what so few bytes take to be sent at 10 Mbit/s.
+    assert!((0.3..0.302).contains(&(agreed - at_once)), "{at_once} {agreed}");
 }
 
 #[test]

@@ -120,6 +120,13 @@ pub fn bulk(name: &str, congestion_control: &str, receive_window: u64) -> FlowSp
     flow(name, BulkSpec { tcp, ..usual }.app())
 }
 
+/// The same, whose ends agree first as iperf3's do.
+pub fn bulk_agreed(name: &str, congestion_control: &str, receive_window: u64) -> FlowSpec {
+    let usual = BulkSpec::usual();
+    let tcp = TcpSpec { send_buffer: usual.tcp.send_buffer, ..tcp(congestion_control, receive_window) };
+    flow(name, BulkSpec { tcp, control_connection: true, ..usual }.app())
+}
+
 pub fn cbr(name: &str, packets_per_s: f64, payload_bytes: u32, windows: &[(u64, u64)]) -> FlowSpec {
     let windows = windows.iter().map(|&(on, off)| (ms(on), ms(off))).collect();
     flow(name, CbrSpec { packets_per_s, payload_bytes, burst: 1, windows, ecn: EcnField::No }.app())
