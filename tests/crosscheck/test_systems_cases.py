@@ -99,9 +99,9 @@ def test_switches_of_tcp_reach_every_tcp_and_nothing_else() -> None:
         varied(fetched, {"no_such": "1 s"})
 
 
-def test_a_control_connection_is_of_a_download_beside_it_alone() -> None:
+def test_iperf3s_exchange_is_of_a_download_beside_it_alone() -> None:
     by_kind = {case.kind: case for case in cases() if case.subject == "dash"}
-    switch = SWITCHES["control connection"]
+    switch = SWITCHES["iperf3's exchange"]
     changed = varied(by_kind["greedy"], switch).scenario
     assert changed.flows[RIVAL].parameters["control_connection"] == "on"
     assert changed.flows[FLOW].parameters == by_kind["greedy"].scenario.flows[FLOW].parameters

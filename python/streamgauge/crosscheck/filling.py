@@ -90,7 +90,9 @@ class MeasuredPage:
 
 def measured_on(document: Document) -> str:
     """When, on what machine, by which version."""
-    commit = f", commit {str(document['commit'])[:10]}" if document.get("commit") else ""
+    told = str(document.get("commit") or "")
+    # With "+" after it of a checkout that differs.
+    commit = f", commit {told[:10]}{'+' if told.endswith('+') else ''}" if told else ""
     version = f"StreamGauge {document['streamgauge']}{commit}"
     guest = document.get("virtual_machine")
     if guest is not None:

@@ -153,6 +153,8 @@ def _lacking(plan: Json) -> str | None:
     for flow in plan["flows"]:
         if set(flow["app"]) - {GREEDY_TCP, CONSTANT_RATE} or flow["actions"] or flow["entry"] != "server":
             return f"ns-3 has no flow like {flow['name']}"
+        if flow["app"].get(GREEDY_TCP, {}).get("control_connection"):
+            return "ns-3's downloads have no control connection"
     transports = [flow["app"][GREEDY_TCP]["tcp"] for flow in plan["flows"] if GREEDY_TCP in flow["app"]]
     for tcp in transports:
         if tcp["congestion_control"] not in TCP:

@@ -1,7 +1,9 @@
-//! Greedy TCP as iperf3 has it: the ends agree on a connection of its own, and then open the one that carries data.
+//! Greedy TCP as iperf3 has it: the ends exchange settings on a TCP connection for that alone, and then open the one that
+//! carries data.
 //!
 //! The player names the test, the server asks what it wants, is told so and asks for the connection of the data, on which
-//! the player names the test again. With `iperf3 --reverse` the server then writes at once.
+//! the player names the test again. With `iperf3 --reverse` the server then writes at once. What they exchange after
+//! the data is left out.
 
 use streamgauge_base::{Chunk, Event, Instant};
 use streamgauge_plan::TcpSpec;
@@ -11,11 +13,11 @@ use crate::app::{App, ChannelId, Input, Io};
 use crate::carrier::Carrier;
 use crate::machines::{Channel, Machines};
 
-/// The test's name, in bytes, as packets of iperf3 3.12 show all of these.
+/// The test's name. Sizes here are in bytes, and those of packets of iperf3 3.12.
 const COOKIE: u32 = 37;
 /// A state.
 const STATE: u32 = 1;
-/// What the player wants: the length of a text, and the text, which is as long where few options are set.
+/// What the player wants: a length, then a text, of this length where few options are set.
 const WANTED: [u32; 2] = [4, 139];
 /// iperf3 has one client, and connects twice.
 const BACKLOG: u32 = 2;
@@ -84,7 +86,11 @@ impl App for Server {
             Input::Accepted { channel, .. } => self.data = Some(channel),
             Input::Readable(channel) if Some(channel) == self.control => self.hear(channel, io),
             Input::Readable(channel) if Some(channel) == self.data => self.start(channel, io),
-            Input::Closed(channel, _) if Some(channel) == self.control => io.close(channel),
+            // Whatever is said on the data's connection afterwards starts nothing.
+            Input::Closed(channel, _) if Some(channel) == self.control => {
+                self.started = true;
+                io.close(channel);
+            }
             other => self.inner.handle(now, other, io),
         }
     }
@@ -141,7 +147,7 @@ impl App for Player {
                 io.write(channel, Chunk::filler(COOKIE));
             }
             Input::Readable(channel) if self.is_control(channel) => self.hear(channel, io),
-            Input::Closed(channel, _) => {
+            Input::Closed(channel, _) | Input::Refused(channel, _) => {
                 self.inner.handle(now, input, io);
                 if !self.is_control(channel)
                     && let Some(control) = self.control

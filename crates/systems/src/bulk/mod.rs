@@ -136,10 +136,13 @@ mod tests {
     }
 
     #[test]
-    fn a_size_as_a_whole_is_refused_beside_arrivals() {
+    fn what_is_of_one_transfer_is_refused_beside_arrivals() {
         let both = BulkSpec { bytes: Some(1), arrivals: Some(Arrivals::default()), ..BulkSpec::usual() };
         let (key, what) = both.machines("x", 1).err().unwrap();
         assert!(key == "app.bulk.bytes" && what.contains("leave this out"), "{key}: {what}");
+        let both = BulkSpec { control_connection: true, bytes: None, ..both };
+        let (key, what) = both.machines("x", 1).err().unwrap();
+        assert!(key == "app.bulk.control_connection" && what.contains("have none"), "{key}: {what}");
     }
 
     #[test]

@@ -13,8 +13,8 @@ settings! {
         /// How much; no end if left out.
         #[serde(default)]
         pub bytes: Option<u64> => |p| p.least(1),
-        /// Whether the two ends agree on a connection of its own before they open that of the data, which takes three round
-        /// trips more. iperf3, which emu runs, always does.
+        /// Whether the ends first exchange settings on a TCP connection for that alone, so that data begin three round trips
+        /// later. iperf3, which emu runs, always does, whatever is set.
         /// Source: iperf3 3.12, its packets
         #[serde(default)]
         pub control_connection: bool,

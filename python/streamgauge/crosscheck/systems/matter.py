@@ -26,7 +26,7 @@ _OF_HOSTS: Final = "host_jitter"
 _OF_TCP: Final = "tcp."
 """Before a parameter that is of every TCP there is, the one beside included."""
 _BESIDE: Final = "beside."
-"""Before a parameter of a TCP that is beside it."""
+"""Before a parameter of the greedy TCP beside the system."""
 
 MUTANTS: Final = tuple(
     Mutant(f"{name}: {one.name}", one.words, f"{name}/*", one.told)
@@ -41,8 +41,8 @@ SWITCHES: Final[Mapping[str, Variant]] = {
     "delayed_ack 200 ms": {f"{_OF_TCP}delayed_ack": "200 ms"},
     "hystart off": {f"{_OF_TCP}hystart": "off"},
     "as Linux 6.1": {f"{_OF_TCP}without": list(OF_LINUX_6_1)},
-    "control connection": {f"{_BESIDE}control_connection": True},
-    "as Linux 6.1, control connection": {
+    "iperf3's exchange": {f"{_BESIDE}control_connection": True},
+    "as Linux 6.1, iperf3's exchange": {
         f"{_OF_TCP}without": list(OF_LINUX_6_1),
         f"{_BESIDE}control_connection": True,
     },
@@ -52,10 +52,11 @@ machines does otherwise; that the data beside it begin three round trips later, 
 
 
 def varied(case: SystemsCase, variant: Variant) -> SystemsCase:
-    """The case with something about its system, about every TCP in it or about sim's hosts changed.
+    """The case with something about its system, every TCP in it, the greedy TCP beside it or sim's hosts
+    changed.
 
     Raises:
-        ScenarioError: if sim knows no such thing, or nothing in the case runs over TCP.
+        ScenarioError: if sim knows no such thing, nothing in the case runs over TCP, or none is beside it.
     """
     changes: dict[str, Any] = {}
     for key, value in variant.items():

@@ -300,14 +300,15 @@
         if (this.svg !== this.wide) { this.svg.replaceWith(this.wide); this.svg = this.wide; }
         delete this.place.dataset.narrow;
       } else {
-        await this.redraw(narrow(this.whole, room, this.meta));
-        this.place.dataset.narrow = String(room);
+        const isDrawn = await this.redraw(narrow(this.whole, room, this.meta), () => this.fitted === room);
+        if (isDrawn) this.place.dataset.narrow = String(room);
       }
       this.dress();
       paintSoon();
     }
 
-    async redraw(spec) {
+    async redraw(spec, isWanted) {
+      const before = this.svg;
       const { view } = await embed(document.createElement("div"), spec);
       const holder = document.createElement("div");
       holder.innerHTML = (await view.toSVG()).replace(/\bclip\d+\b/g, (clip) => `${this.place.id}-narrow-${clip}`);
@@ -316,8 +317,11 @@
       // The chart around it has the name.
       svg.setAttribute("aria-hidden", "true");
       await released;
+      // Meanwhile it may have been made for another room, or to tell its values.
+      if (!isWanted() || this.svg !== before) return false;
       this.svg.replaceWith(svg);
       this.svg = svg;
+      return true;
     }
 
     // Bars and points tell their values themselves when they are pointed at.
@@ -330,6 +334,7 @@
       this.chart.style.minHeight = `${height}px`;
       const place = document.createElement("div");
       await embed(place, spec);
+      await released;
       this.wide ??= this.svg;
       this.svg.replaceWith(place);
       this.svg = place.querySelector("svg");
@@ -397,12 +402,17 @@
 
   // What is pressed stays where it is until it is let go: a figure that grows above it would move it from under the
   // pointer, and nothing would have been clicked.
-  let released = Promise.resolve();
-  document.addEventListener("pointerdown", () => {
+  let released = Promise.resolve(), release = null;
+  document.addEventListener("pointerdown", ({ button }) => {
+    if (button !== 0 || release) return;
     released = new Promise((done) => {
-      for (const end of ["pointerup", "pointercancel"]) document.addEventListener(end, () => setTimeout(done), { once: true, capture: true });
+      // A click comes after its release, where fingers press in a later task.
+      release = () => { release = null; setTimeout(done, 50); };
     });
   }, true);
+  for (const end of ["pointerup", "pointercancel", "contextmenu", "dragend"]) document.addEventListener(end, () => release?.(), true);
+  document.addEventListener("pointermove", ({ buttons }) => { if (!buttons) release?.(); }, true);
+  window.addEventListener("blur", () => release?.());
 
   function embed(place, spec) {
     if (!window.vegaEmbed) window.loadVega();
