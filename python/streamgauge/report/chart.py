@@ -45,7 +45,7 @@ class DrawnFigure:
     """What else there is to know, which pages fold away."""
     beside: Mapping[str, Any] = field(default_factory=dict)
     """What a page shows of it besides, and no file has: ``single``, the courses of single trials, and
-    ``window``, of which a table over any stretch of time is made (templates/figures.js says what is in
+    ``window``, of which a table over any stretch of time is made (templates/series.js says what is in
     them)."""
 
     def vega_lite(self, theme: str = "light") -> dict[str, Any]:

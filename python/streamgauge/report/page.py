@@ -42,7 +42,7 @@ def render_page(package: str, template: str, **values: Any) -> str:
             version=__version__,
             made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
             style=Markup(part(*STYLES) + dark_style()),
-            script=Markup(_constants() + part("report.js", "figures.js")),
+            script=Markup(_constants() + part("report.js", "narrow.js", "figures.js", "series.js")),
             page_script=Markup(part("page.js")),
             bundle=_bundle(),
             figure=placing.place,

@@ -310,7 +310,7 @@ def _seen(read: Read, said: list[str]) -> list[Plot]:
 
 
 def _window(entry: Entry, read: Read) -> dict[str, Any]:
-    """What a page makes tables of any stretch of time from; templates/figures.js describes it."""
+    """What a page makes tables of any stretch of time from; templates/series.js describes it."""
     modes: dict[str, Any] = {}
     for mode, one in read.items():
         flows = {}

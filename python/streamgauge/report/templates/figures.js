@@ -5,12 +5,7 @@
 //   <div class="chart"><svg class="marks">      groups "plotN_MODE_group", one a plot, as the specification names them
 //   <figcaption>
 //   <script class="figure-data">                {spec, columns, data, single?}: `DrawnFigure.to_json`
-//   <script class="series">                     of the figure over time of each scenario, for tables: below
-//
-// `series` is {scenario, id, modes: {MODE: {n, edges_s, flows: {FLOW: {role, sent, received, lost, good, waited,
-// packets}}}}}: in each stretch from edges_s[i] to edges_s[i + 1], in s, the mean over the n valid trials of the bits
-// sent, received, lost and good, of the seconds that its packets waited at the bottleneck, all together, and of
-// how many those packets were. `streamgauge.over(SCENARIO, MODE, begin, end)` makes metrics of it.
+//   <script class="series">                     of the figure over time of each scenario, for tables: series.js
 //
 // Events of the document: "streamgauge:window" {begin, end} in s when a stretch of time is chosen, null twice when it
 // is given up. Who dispatches one chooses it: figures shade what it says. "streamgauge:at" {at} in s, or null, as
@@ -419,39 +414,6 @@
     return window.vegaEmbed(place, spec, { mode: "vega-lite", renderer: "svg", actions: false });
   }
 
-  // The same specification for a place of `room` CSS pixels.
-  function narrow(spec, room, { left = 58, right = 20 }) {
-    const inner = Math.max(120, room - left - right);
-    function walk(part) {
-      if (Array.isArray(part)) return part.map(walk);
-      if (part === null || typeof part !== "object") return part;
-      const found = {};
-      for (const [key, value] of Object.entries(part)) {
-        if (key === "config") found[key] = { ...value, legend: { ...value.legend, columns: 2 } };
-        else if (key === "data" || key === "usermeta") found[key] = value;
-        else if (key === "hconcat") found.vconcat = value.map(walk);
-        else if (key === "width" && typeof value === "number") found.width = Math.min(value, inner);
-        else if (key === "tickCount") found.tickCount = Math.min(value, 5);
-        else found[key] = walk(value);
-      }
-      if (part.hconcat && found.spacing !== undefined) found.spacing = Math.max(18, found.spacing);
-      if (found.facet?.column) found.facet = { row: found.facet.column };
-      if (typeof part.name === "string" && part.name.endsWith("_words")) found.data = { values: beside(part) };
-      // What stood beside a title goes below it, into the plot.
-      if (typeof part.name === "string" && /_(note|ground)$/.test(part.name)) {
-        found.mark = { ...part.mark, dx: -4, dy: Math.max(part.mark.dy, 8) };
-      }
-      return found;
-    }
-    // What stands beside a plot's title moves out of its way.
-    function beside({ data, encoding }) {
-      const [title, ...others] = data.values, end = encoding.x.scale.domain[1];
-      const least = ((title.text.length + 2) * 6.1 * end) / inner;
-      return [title, ...others.map((one) => (one.value === title.value ? { ...one, at: Math.max(one.at, least) } : one))];
-    }
-    return walk(spec);
-  }
-
   const figures = [...document.querySelectorAll("figure.figure")].map((place) => new Figure(place));
   const state = { axis: "", at: null, figure: null, window: null };
   const live = document.createElement("output");
@@ -629,44 +591,4 @@
     clearTimeout(resizing);
     resizing = setTimeout(() => { for (const figure of figures) if (figure.isVisible) figure.fit(); }, 150);
   });
-
-  // Tables of any stretch of time.
-  const series = new Map();
-  for (const script of document.querySelectorAll("script.series")) {
-    series.set(script.closest("figure").dataset.scenario, script);
-  }
-  function read(scenario) {
-    const found = series.get(scenario);
-    if (found instanceof Element) series.set(scenario, JSON.parse(found.textContent));
-    return series.get(scenario);
-  }
-  const sum = (values, from, to) => values?.slice(from, to).reduce((total, value) => total + value, 0);
-  const ratio = (over, under) => (over === undefined || !under ? null : over / under);
-
-  // What flows did between two times, rounded to edges: {begin_s, end_s, n, flows: {FLOW: {role, throughput_bps,
-  // received_bps, goodput_bps, loss, queue_delay_s}}}, null where there is nothing to measure; null of a mode or
-  // scenario that is not there. The whole time without begin and end.
-  function over(scenario, mode, begin = null, end = null) {
-    const found = read(scenario)?.modes[mode];
-    if (!found) return null;
-    const edges = found.edges_s, last = edges.length - 1;
-    const nearest = (time) => edges.reduce((best, edge, i) => (Math.abs(edge - time) < Math.abs(edges[best] - time) ? i : best), 0);
-    let from = begin === null ? 0 : nearest(begin), to = end === null ? last : nearest(end);
-    if (to <= from) [from, to] = from < last ? [from, from + 1] : [last - 1, last];
-    const length = edges[to] - edges[from];
-    const flows = {};
-    for (const [name, flow] of Object.entries(found.flows)) {
-      const sent = sum(flow.sent, from, to);
-      flows[name] = {
-        role: flow.role,
-        throughput_bps: ratio(sent, length),
-        received_bps: ratio(sum(flow.received, from, to), length),
-        goodput_bps: ratio(sum(flow.good, from, to), length),
-        loss: ratio(sum(flow.lost, from, to), sent),
-        queue_delay_s: ratio(sum(flow.waited, from, to), sum(flow.packets, from, to)),
-      };
-    }
-    return { begin_s: edges[from], end_s: edges[to], n: found.n, flows };
-  }
-  window.streamgauge = { ...window.streamgauge, over, series: read, scenarios: () => [...series.keys()] };
 })();
