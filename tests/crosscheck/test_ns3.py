@@ -65,6 +65,13 @@ def test_a_path_that_ns3_has_not_is_told() -> None:
     assert "ns-3's link is" in str(ns3._lacking(asked))
 
 
+def test_a_download_that_ns3_has_not_is_told() -> None:
+    asked = plan()
+    assert ns3._lacking(asked) is None
+    asked["flows"][0]["app"]["bulk"]["control_connection"] = True
+    assert "no control connection" in str(ns3._lacking(asked))
+
+
 def test_ns3_runs_every_case_of_reno_and_cubic() -> None:
     told = {case.id: ns3._lacking(lower(case.scenario, "sim", 1)) for case in cases() if _asked(case.id)}
     assert told and set(told.values()) == {None}

@@ -181,3 +181,13 @@ def test_a_pair_that_one_link_has_takes_no_others_place(document: dict[str, Any]
         ("cubic-bbr, 480k-10kb", 0.1),
         ("reno-cubic, 480k-10kb", 0.4),
     }
+
+
+@pytest.mark.parametrize(("commit", "said"), [("c" * 40, f"commit {'c' * 10}."), ("c" * 40 + "+", "c+.")])
+def test_a_checkout_that_differs_from_its_commit_is_told(
+    commit: str, said: str, document: dict[str, Any], tmp_path: Path
+) -> None:
+    page = tmp_path / "fidelity.md"
+    page.write_text("<!-- measured: summary -->\n<!-- end -->\n")
+    PAGE.write(document | {"commit": commit}, page)
+    assert said in page.read_text()

@@ -114,17 +114,20 @@ pub fn tcp(congestion_control: &str, receive_window: u64) -> TcpSpec {
     TcpSpec { congestion_control, receive_window, ..TcpSpec::default() }
 }
 
-pub fn bulk(name: &str, congestion_control: &str, receive_window: u64) -> FlowSpec {
+fn bulk_spec(congestion_control: &str, receive_window: u64) -> BulkSpec {
     let usual = BulkSpec::usual();
     let tcp = TcpSpec { send_buffer: usual.tcp.send_buffer, ..tcp(congestion_control, receive_window) };
-    flow(name, BulkSpec { tcp, ..usual }.app())
+    BulkSpec { tcp, ..usual }
 }
 
-/// The same, whose ends agree first as iperf3's do.
+pub fn bulk(name: &str, congestion_control: &str, receive_window: u64) -> FlowSpec {
+    flow(name, bulk_spec(congestion_control, receive_window).app())
+}
+
+/// The same, whose ends exchange settings first as iperf3's do.
 pub fn bulk_agreed(name: &str, congestion_control: &str, receive_window: u64) -> FlowSpec {
-    let usual = BulkSpec::usual();
-    let tcp = TcpSpec { send_buffer: usual.tcp.send_buffer, ..tcp(congestion_control, receive_window) };
-    flow(name, BulkSpec { tcp, control_connection: true, ..usual }.app())
+    let spec = bulk_spec(congestion_control, receive_window);
+    flow(name, BulkSpec { control_connection: true, ..spec }.app())
 }
 
 pub fn cbr(name: &str, packets_per_s: f64, payload_bytes: u32, windows: &[(u64, u64)]) -> FlowSpec {

@@ -295,16 +295,16 @@
         if (this.svg !== this.wide) { this.svg.replaceWith(this.wide); this.svg = this.wide; }
         delete this.place.dataset.narrow;
       } else {
-        const isDrawn = await this.redraw(narrow(this.whole, room, this.meta), () => this.fitted === room);
-        if (isDrawn) this.place.dataset.narrow = String(room);
+        if (await this.redraw(room)) this.place.dataset.narrow = String(room);
       }
       this.dress();
       paintSoon();
     }
 
-    async redraw(spec, isWanted) {
+    // Whether it did: not if it was made for another room meanwhile, or to tell its values.
+    async redraw(room) {
       const before = this.svg;
-      const { view } = await embed(document.createElement("div"), spec);
+      const { view } = await embed(document.createElement("div"), narrow(this.whole, room, this.meta));
       const holder = document.createElement("div");
       holder.innerHTML = (await view.toSVG()).replace(/\bclip\d+\b/g, (clip) => `${this.place.id}-narrow-${clip}`);
       view.finalize();
@@ -312,8 +312,7 @@
       // The chart around it has the name.
       svg.setAttribute("aria-hidden", "true");
       await released;
-      // Meanwhile it may have been made for another room, or to tell its values.
-      if (!isWanted() || this.svg !== before) return false;
+      if (this.fitted !== room || this.svg !== before) return false;
       this.svg.replaceWith(svg);
       this.svg = svg;
       return true;
