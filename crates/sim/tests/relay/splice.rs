@@ -1,6 +1,6 @@
 //! A relay that hands bytes on, for tests of what drives relays: each stream of a player becomes one to its server.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use streamgauge_base::{Chunk, Event, Instant};
 use streamgauge_plan::TcpSpec;
@@ -18,6 +18,8 @@ pub struct Passed {
 pub struct Splice {
     pub other: BTreeMap<ChannelId, ChannelId>,
     pub waiting: BTreeMap<ChannelId, Vec<Chunk>>,
+    /// Streams that end when what waits for them is written: the other end has finished.
+    pub ending: BTreeSet<ChannelId>,
     pub passed: std::sync::Arc<std::sync::Mutex<Passed>>,
     pub port: u16,
 }
@@ -42,6 +44,9 @@ impl Splice {
                 return;
             }
         }
+        if self.ending.remove(&to) {
+            io.close(to);
+        }
     }
 }
 
@@ -63,10 +68,8 @@ impl App for Splice {
             Input::Readable(channel) => self.pass(channel, io),
             Input::Writable(channel) => self.push(channel, io),
             Input::Closed(channel, CloseReason::Finished) => {
+                self.ending.extend(self.other.get(&channel));
                 self.pass(channel, io);
-                if let Some(&other) = self.other.get(&channel) {
-                    io.close(other);
-                }
             }
             Input::Closed(channel, _) => {
                 if let Some(other) = self.other.remove(&channel) {
