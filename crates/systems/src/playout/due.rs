@@ -70,43 +70,44 @@ impl Playout {
         let tracks = self.tracks.iter().enumerate().filter_map(|(index, track)| {
             let at = track.next_at()?;
             let expected = match track.next() {
-                Some(unit) => index != leading || !self.holds(unit),
-                None => index == leading && self.expects(at),
+                Some(unit) => index != leading || !self.holds(leading, unit),
+                None => index == leading && self.expects(leading, at),
             };
             expected.then_some((index, at))
         });
         tracks.min_by_key(|&(_, at)| at).map(|(index, at)| (index, self.due(at)))
     }
 
-    /// The track that counts should have something at `at`, though nothing of it or after it came.
-    fn expects(&self, at: Duration) -> bool {
+    /// The track `leading`, which counts, should have something at `at`, though nothing of it or after it came.
+    fn expects(&self, leading: usize, at: Duration) -> bool {
         let tail = if self.knows_the_last() { Duration::ZERO } else { TAIL };
         let before_the_end = self.end.is_some_and(|end| at + tail < end);
-        self.waits_at(at) || before_the_end && self.tracks[self.leading()].are_numbered()
+        self.waits_at(leading, at) || before_the_end && self.tracks[leading].are_numbered()
     }
 
-    /// The clock stops rather than go past `at`.
-    pub(super) fn waits_at(&self, at: Duration) -> bool {
+    /// The clock stops for the track `leading`, which counts, rather than go past `at`.
+    pub(super) fn waits_at(&self, leading: usize, at: Duration) -> bool {
         let tail = if self.manner.in_order && self.knows_the_last() { Duration::ZERO } else { TAIL };
         self.manner.stalls
             && self.over.is_none()
-            && self.tracks[self.leading()].is_dry()
+            && self.tracks[leading].is_dry()
             && self.end.is_none_or(|end| at + tail < end)
     }
 
-    /// The rest of `unit`, the next of the track that counts, is on its way in order, and the clock does not stop for it:
-    /// it falls due once it is whole.
-    fn holds(&self, unit: &Unit) -> bool {
+    /// The rest of `unit`, the next of the track `leading`, which counts, is on its way in order, and the clock does not
+    /// stop for it: it falls due once it is whole.
+    fn holds(&self, leading: usize, unit: &Unit) -> bool {
         self.manner.in_order
             && self.over.is_none()
             && unit.whole_at.is_none()
-            && self.tracks[self.leading()].is_dry()
-            && !self.waits_at(unit.at)
+            && self.tracks[leading].is_dry()
+            && !self.waits_at(leading, unit.at)
     }
 
-    /// What is gathered from the media's time `next` on, and how far it comes; the latter is `None` if nothing came.
-    pub(super) fn gathered(&self, next: Duration) -> (Duration, Option<Duration>) {
-        let leading = &self.tracks[self.leading()];
+    /// What is gathered of the track `leading`, which counts, from the media's time `next` on, and how far it comes; the
+    /// latter is `None` if nothing came.
+    pub(super) fn gathered(&self, leading: usize, next: Duration) -> (Duration, Option<Duration>) {
+        let leading = &self.tracks[leading];
         let newest = leading.newest_end();
         match self.manner.gathers {
             Gathers::Begun => (newest.unwrap_or(Duration::ZERO).saturating_sub(next), newest),

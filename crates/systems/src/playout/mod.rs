@@ -293,7 +293,7 @@ impl Playout {
         let (track, leading) = (&self.tracks[self.main], self.leading());
         let next = self.tracks[if track.next().is_some() { self.main } else { leading }].next_at();
         let next = next.unwrap_or(self.at).max(self.at);
-        let (held, up_to) = self.gathered(next);
+        let (held, up_to) = self.gathered(leading, next);
         // It turned out that nothing was missing.
         let was_needless =
             leading != self.main && matches!(self.state, State::Stalled { of, .. } if of == self.main);
@@ -305,7 +305,7 @@ impl Playout {
         let enough = held >= wanted && held > Duration::ZERO || all || was_needless;
         // What would stop the clock at once does not start it.
         let is_whole = track.next().is_some_and(|unit| unit.whole_at.is_some());
-        if !enough || up_to.is_none() || !is_whole && self.waits_at(next) {
+        if !enough || up_to.is_none() || !is_whole && self.waits_at(leading, next) {
             return;
         }
         match self.state {
@@ -335,7 +335,7 @@ impl Playout {
         let is_main = track == self.main;
         let Some(at) = self.tracks[track].next_at() else { return };
         let whole_at = self.tracks[track].next().and_then(|unit| unit.whole_at);
-        if track == self.leading() && whole_at.is_none() && self.waits_at(at) {
+        if whole_at.is_none() && track == self.leading() && self.waits_at(track, at) {
             return self.stall(due, at, track, events);
         }
         let in_order = self.manner.in_order;

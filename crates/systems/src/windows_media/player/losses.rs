@@ -71,6 +71,8 @@ pub struct Losses {
     settings: Arc<PlayerSettings>,
     next: Option<u16>,
     missing: VecDeque<Missing>,
+    /// When the first of those that are still to be said falls due.
+    first_due: Option<Instant>,
     said_at: Instant,
     slots: VecDeque<Slot>,
     judgement: Option<Judgement>,
@@ -83,6 +85,7 @@ impl Losses {
             settings,
             next: None,
             missing: VecDeque::new(),
+            first_due: None,
             said_at: Instant::ZERO,
             slots: VecDeque::new(),
             judgement: None,
@@ -98,6 +101,7 @@ impl Losses {
                 return Arrival::Duplicate;
             };
             let since = self.missing.remove(place).map_or(now, |one| one.since);
+            self.first_due = self.earliest();
             if self.settings.recovered_counts
                 && let Some(slot) = self.slots.iter_mut().rev().find(|slot| slot.begins <= since)
             {
@@ -106,17 +110,21 @@ impl Losses {
             return Arrival::Repaired;
         }
         let missed = u32::from(ahead.cast_unsigned());
+        let due = now + self.settings.nack_wait;
         for step in 0..ahead.cast_unsigned() {
-            let due = now + self.settings.nack_wait;
             let sequence = next.wrapping_add(step);
             self.missing.push_back(Missing { sequence, since: now, said: 0, due });
         }
+        let before = self.missing.len();
         while self
             .missing
             .front()
             .is_some_and(|one| self.missing.len() > MOST_MISSING || one.since + HOLD < now)
         {
             self.missing.pop_front();
+        }
+        if missed > 0 || self.missing.len() < before {
+            self.first_due = self.earliest();
         }
         self.count(now, missed);
         self.next = Some(sequence.wrapping_add(1));
@@ -173,11 +181,14 @@ impl Losses {
         Some(f64::from(judgement.lost) / f64::from(judgement.expected.max(1)))
     }
 
+    fn earliest(&self) -> Option<Instant> {
+        let waits = |one: &&Missing| one.said < self.settings.nack_tries;
+        self.missing.iter().filter(waits).map(|one| one.due).min()
+    }
+
     /// When it has something to say.
     pub fn due(&self) -> Option<Instant> {
-        let waits = |one: &&Missing| one.said < self.settings.nack_tries;
-        let first = self.missing.iter().filter(waits).map(|one| one.due).min()?;
-        Some(first.max(self.said_at + self.settings.nack_interval))
+        Some(self.first_due?.max(self.said_at + self.settings.nack_interval))
     }
 
     /// What the server is to be told to send again, if it is time.
@@ -188,12 +199,15 @@ impl Losses {
         self.said_at = now;
         let (tries, repeat) = (self.settings.nack_tries, self.settings.nack_repeat);
         let due = self.missing.iter_mut().filter(|one| one.said < tries && one.due <= now);
-        due.take(self.settings.most_nacks as usize)
+        let told = due
+            .take(self.settings.most_nacks as usize)
             .map(|one| {
                 (one.said, one.due) = (one.said + 1, now + repeat);
                 one.sequence
             })
-            .collect()
+            .collect();
+        self.first_due = self.earliest();
+        told
     }
 }
 
@@ -279,6 +293,8 @@ mod tests {
                     Arrival::New(before) => missed += before as usize,
                     other => prop_assert!(false, "{other:?}"),
                 }
+                losses.take(at(n as u64));
+                prop_assert_eq!(losses.first_due, losses.earliest());
             }
             prop_assert_eq!(missed, (0..lost.len()).filter(|n| !came(n)).count());
             let share = missed as f64 / lost.len() as f64;
@@ -286,6 +302,7 @@ mod tests {
             for n in (0..lost.len()).filter(|n| !came(n)) {
                 prop_assert_eq!(losses.came(at(500), numbers[n]), Arrival::Repaired);
                 prop_assert_eq!(losses.came(at(500), numbers[n]), Arrival::Duplicate);
+                prop_assert_eq!(losses.first_due, losses.earliest());
             }
             let left = if recovered { 0.0 } else { share };
             prop_assert!((1.0 - losses.quality() - left).abs() < 1e-9);
