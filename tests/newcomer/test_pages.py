@@ -260,6 +260,9 @@ COMMANDS: dict[str, How] = {
     "streamgauge run today/http-nginx-medium --mode emu --set flows.video.parameters.player=ffplay": How(
         "long", A_MINUTE
     ),
+    "streamgauge run 'today/http-nginx-*' --mode emu --machine virtual --jobs 2": How("never", "15 minutes"),
+    "streamgauge run 'today/http-nginx-*' --mode emu --machine virtual --jobs 2 "
+    "--set flows.video.parameters.player=ffplay": How("never", "15 minutes"),
     # link-command
     "streamgauge link --down 'rate 1 Mbit/s, queue 10 kB, delay 20 ms' --up 'delay 20 ms' "
     "--server 'python3 -m http.server' "
