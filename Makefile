@@ -34,6 +34,8 @@ wheel: ## build dist/*.whl, with everything inside, for any Python from 3.11 on 
 demo: setup ## stream real video through the bottleneck, simulate beside it, answer, write one report (2 minutes)
 	@scripts/demo.sh
 
+# The same examples in each run: what fails here fails anywhere, and what passed passes. `test-long` draws anew.
+SAME = PROPTEST_RNG_SEED=1
 RUST_TESTS = $(CARGO) test --quiet --workspace --exclude streamgauge-python $(FEATURES)
 PARSERS := trace path_spec trial_plan http rtsp rtcp sdp mpd m3u8 sidx cmcd ndn rdt asm rm asf mms wmsp
 
@@ -41,7 +43,7 @@ test: setup-tests ## everything that CI runs: Rust, Python, sim and emu
 	$(call now,Rust)
 	$(RUST_TESTS) --no-run
 	# Four at a time: those of the engine are in real time, and wait more than they work. Meanwhile the parsers are fuzzed.
-	@scripts/beside.sh 'RUST_TEST_THREADS=4 $(RUST_TESTS)' 'scripts/fuzz.sh 15 $(PARSERS)'
+	@scripts/beside.sh '$(SAME) RUST_TEST_THREADS=4 $(RUST_TESTS)' 'scripts/fuzz.sh 15 $(PARSERS)'
 	# Beside what set-up builds, so that nothing of it is built again with other features.
 	$(CARGO) test --quiet --release -p streamgauge-sim -p streamgauge-python -p streamgauge-engine $(FEATURES) --test digests
 	$(call now,real players and Python)
@@ -60,6 +62,9 @@ test-sim: setup ## the part of the tests that needs neither root nor Linux
 test-long: setup ## what takes minutes: the catalogue in emu, the docs' new system built, records in Spark, a hundred kills
 	@scripts/extras.sh readers
 	$(PY) -m pytest -m long
+	# Properties by other examples than `test` has.
+	$(RUST_TESTS)
+	$(PY) -m pytest -n auto --dist loadfile -m 'hypothesis and not emu and not long' --hypothesis-profile anew
 
 fuzz: setup ## fuzz the parsers, each for SECONDS=60, or TARGET=name alone
 	@scripts/fuzz.sh $(or $(SECONDS),60) $(TARGET)

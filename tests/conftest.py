@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent / "emu"))
@@ -16,6 +17,11 @@ from people import tell_of_the_starved
 from streamgauge.emu.machine.virtual import why_not
 from streamgauge.scenario import Scenario, load
 from trials_lock import take_own_lock
+
+# The same examples in each run: what fails here fails anywhere. `make test-long` draws anew.
+hypothesis.settings.register_profile("same", derandomize=True)
+hypothesis.settings.register_profile("anew", derandomize=False)
+hypothesis.settings.load_profile("same")
 
 
 @pytest.fixture(scope="session")

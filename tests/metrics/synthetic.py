@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+from hypothesis import strategies as st
 
 SECOND = 1_000_000_000
 DOWN, UP = 0, 1
@@ -29,6 +30,11 @@ EVENTS: dict[str, Any] = {
     "time": pl.Int64, "flow": pl.String, "name": pl.String, "value": pl.Float64, "unit": pl.String,
     "reason": pl.String,
 }  # fmt: skip
+
+
+def sending_times(duration_s: float) -> st.SearchStrategy[float]:
+    """Any time of a trial that lasts so long, but its end: also once it is rounded to nanoseconds."""
+    return st.floats(0, duration_s - 1e-9)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from streamgauge.metrics import TrialMetrics, compute
-from synthetic import EVENTS, MEDIA, RTCP, SECOND, SIGNALLING, UP, Sent, constant, record
+from synthetic import EVENTS, MEDIA, RTCP, SECOND, SIGNALLING, UP, Sent, constant, record, sending_times
 
 RETRANSMIT = 1
 Packet = tuple[int, bool, bool]
@@ -111,7 +111,7 @@ def test_the_buffer_is_full_when_play_begins() -> None:
 
 
 @given(
-    st.lists(st.floats(0, 20, exclude_max=True), min_size=1, max_size=80),
+    st.lists(sending_times(20), min_size=1, max_size=80),
     st.floats(0, 20),
     st.floats(0, 1),
     st.sampled_from([20_000, 200_000]),

@@ -16,7 +16,7 @@ from streamgauge.metrics import compute, interval, jain
 from streamgauge.metrics.fairness import spearman
 from streamgauge.metrics.frame import StageInfo, bottleneck_of
 from streamgauge.metrics.runs import run_lengths
-from synthetic import CROSS, MEDIA, PROBE, RTCP, UP, Sent, SyntheticRecord, constant, record
+from synthetic import CROSS, MEDIA, PROBE, RTCP, UP, Sent, SyntheticRecord, constant, record, sending_times
 
 DURATION = 10.0
 
@@ -24,9 +24,7 @@ DURATION = 10.0
 @st.composite
 def records(draw: st.DrawFn) -> SyntheticRecord:
     sent = [
-        Sent(
-            draw(st.floats(0, DURATION, exclude_max=True)), flow, draw(st.integers(1, 1400)), router=flow == 2
-        )
+        Sent(draw(sending_times(DURATION)), flow, draw(st.integers(1, 1400)), router=flow == 2)
         for flow in range(3)
         for _ in range(draw(st.integers(0, 60)))
     ]
