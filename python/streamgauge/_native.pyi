@@ -3,6 +3,13 @@ the operating system refuses raises OSError with its number."""
 
 from collections.abc import Sequence
 from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_Saying = tuple[str, str | None, NDArray[np.int64], NDArray[np.float64], list[str]]
+"""What one flow said under one name: the name, the flow, times, values and their units."""
 
 MODEL_VERSION: int
 """Goes up whenever the same plan and seed would give another record."""
@@ -86,7 +93,7 @@ def simulate(plan_json: str, directory: str | PathLike[str], contents: Contents 
 
 def simulate_in_memory(
     plan_json: str, contents: Contents | None = None
-) -> tuple[str, list[tuple[str, str, bytes]], list[tuple[str, str | None, bytes, bytes, list[str]]]]:
+) -> tuple[str, list[tuple[str, NDArray[Any]]], list[_Saying]]:
     """As `simulate` when it keeps packets, to the same summary, but nothing is written: the summary, and what
     `packet_columns` and `told` would return of the files.
 
@@ -158,18 +165,17 @@ def footer(path: str | PathLike[str]) -> str:
         RecordError: if the file is missing, cut short or not a record's.
     """
 
-def packet_columns(path: str | PathLike[str]) -> list[tuple[str, str, bytes]]:
-    """What measuring needs of a `packets.parquet`, of any version: of each column its name, numpy's name of
-    its type and the bytes of its values. Of `t_out` and `t_drop` the least int64 stands for null, of `seq`
-    -1.
+def packet_columns(path: str | PathLike[str]) -> list[tuple[str, NDArray[Any]]]:
+    """What measuring needs of a `packets.parquet`, of any version: of each column its name and its integers,
+    not to be written to. Of `t_out` and `t_drop` the least int64 stands for null, of `seq` -1.
 
     Raises:
         RecordError: if the file is missing, damaged or of an unknown version.
     """
 
-def told(path: str | PathLike[str]) -> list[tuple[str, str | None, bytes, bytes, list[str]]]:
-    """The events of an `events.parquet` by name and flow (None: the path's): times (int64, ns, ascending) and
-    values (float64, NaN for none, seconds where the file says ms), as bytes, and the units of the values.
+def told(path: str | PathLike[str]) -> list[_Saying]:
+    """The events of an `events.parquet` by name and flow (None: the path's): times (ns, ascending) and values
+    (NaN for none, seconds where the file says ms), not to be written to, and the units of the values.
 
     Raises:
         RecordError: if the file is missing, damaged or of an unknown version.
@@ -193,14 +199,12 @@ def write_metrics(
             tuple[int | None, int | None, int | None, int | None],
         ]
     ],
-    lists: bytes,
-    samples: int,
+    lists: NDArray[np.float64],
 ) -> None:
     """Writes a `metrics.parquet`, whole or not at all.
 
     `rows` are (flow, stage, metric, value, min, max, unit, lists), where the last are which of `lists` are
-    its numerator, denominator, low and high; `lists` are the bytes of float64, `samples` to a list; `about`
-    is JSON.
+    its numerator, denominator, low and high; `lists` are [list, sample]; `about` is JSON.
 
     Raises:
         RecordError: if a row names a list that is not there.
@@ -219,14 +223,29 @@ def read_metrics(
 ) -> tuple[
     str,
     list[tuple[str | None, str | None, str, tuple[int | None, int | None, int | None, int | None]]],
-    bytes,
-    int,
+    NDArray[np.float64],
 ]:
-    """Reads a `metrics.parquet`: what is no table (JSON), (flow, stage, metric, lists) of each row, all lists
-    (float64), of which none is there twice, and the samples of each.
+    """Reads a `metrics.parquet`: what is no table (JSON), (flow, stage, metric, lists) of each row, and all
+    lists, [list, sample], of which none is there twice.
 
     Raises:
         RecordError: if the file is missing, damaged or of an unknown version.
+    """
+
+def queue_depth(
+    arrived: NDArray[np.int64],
+    left: NDArray[np.int64],
+    sizes: NDArray[np.float64],
+    edges: NDArray[np.int64],
+) -> list[list[NDArray[np.float64]]]:
+    """What is in a queue, by size and in packets, in each of the samples between `edges` (ns): its sum over
+    time (times s), least and most.
+
+    Packet i is in it from `arrived[i]`, which ascend, until `left[i]` (ns), and has `sizes[i]`, a whole
+    number.
+
+    Raises:
+        ValueError: if the lengths differ.
     """
 
 def canonical_json(text: str) -> str:

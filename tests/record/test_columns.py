@@ -78,7 +78,7 @@ def test_what_was_told_is_in_the_events(version: str) -> None:
 def test_events_of_any_order_are_told_by_time(tmp_path: Path, events: list[dict[str, Any]]) -> None:
     write_events(tmp_path, events, plan=PLAN)
     found = {
-        (name, flow): (np.frombuffer(times, "<i8"), np.frombuffer(values, "<f8"))
+        (name, flow): (times, values)
         for name, flow, times, values, _ in _native.told(tmp_path / "events.parquet")
     }
     assert _same(found, _in_seconds(pl.read_parquet(tmp_path / "events.parquet")))

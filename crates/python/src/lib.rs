@@ -1,13 +1,16 @@
-//! The Python face of sim and record: texts in, texts out, nothing but conversion here.
+//! The Python face of sim and record: texts and arrays in, texts and arrays out, nothing but conversion here.
 
 mod asf;
 mod function_rule;
 
 use std::path::PathBuf;
 
-use pyo3::exceptions::{PyOSError, PyRuntimeError};
+use numpy::{
+    Element, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
+};
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyTuple};
+use pyo3::types::PyTuple;
 use serde::Deserialize;
 use streamgauge_base::{Duration, Event, Instant};
 use streamgauge_path::trace::Trace;
@@ -112,7 +115,7 @@ fn simulate_in_memory<'py>(
     contents: Option<PyRef<'_, Contents>>,
 ) -> PyResult<(String, Vec<PacketColumn<'py>>, Vec<Said<'py>>)> {
     let (summary, found) = ran(py, plan_json, contents, streamgauge_sim::simulate_in_memory)?;
-    Ok((to_json(&summary)?, columns_of(py, &found.packets)?, said(py, found.told)?))
+    Ok((to_json(&summary)?, columns_of(py, found.packets), said(py, found.told)))
 }
 
 /// What the codes in a record of this plan mean, as its files carry it (JSON).
@@ -242,82 +245,63 @@ fn footer(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     }
 }
 
-/// Numbers as numpy takes them: their type there, and their bytes.
-type Numbers<'py> = (&'static str, Bound<'py, PyBytes>);
-
-fn numbers<'py, T: Copy, const WIDTH: usize>(
-    py: Python<'py>,
-    kind: &'static str,
-    values: &[T],
-    bytes: impl Fn(T) -> [u8; WIDTH],
-) -> PyResult<Numbers<'py>> {
-    let filled = PyBytes::new_with(py, values.len() * WIDTH, |to| {
-        let (to, _) = to.as_chunks_mut::<WIDTH>();
-        for (to, &value) in to.iter_mut().zip(values) {
-            *to = bytes(value);
-        }
-        Ok(())
-    })?;
-    Ok((kind, filled))
+/// An array of numpy's with these values, where they lie, not to be written to.
+fn array<T: Element>(py: Python<'_>, values: Vec<T>) -> Bound<'_, PyArray1<T>> {
+    let array = PyArray1::from_vec(py, values);
+    if let Ok(mine) = array.try_readwrite() {
+        mine.make_nonwriteable();
+    }
+    array
 }
 
-/// A column: its name, numpy's name of its type, and its values' bytes.
-type PacketColumn<'py> = (&'static str, &'static str, Bound<'py, PyBytes>);
+/// A column: its name and its values.
+type PacketColumn<'py> = (&'static str, Bound<'py, PyAny>);
 
 /// What measuring needs of a `packets.parquet`.
 #[pyfunction]
-fn packet_columns<'py>(py: Python<'py>, path: PathBuf) -> PyResult<Vec<PacketColumn<'py>>> {
+fn packet_columns(py: Python<'_>, path: PathBuf) -> PyResult<Vec<PacketColumn<'_>>> {
     let read = py.detach(|| streamgauge_record::read_packet_table(&path));
-    columns_of(py, &read.map_err(|error| record_error(py, error))?)
+    Ok(columns_of(py, read.map_err(|error| record_error(py, error))?))
 }
 
-fn columns_of<'py>(
-    py: Python<'py>,
-    table: &streamgauge_record::PacketTable,
-) -> PyResult<Vec<PacketColumn<'py>>> {
-    let u8s = |values: &[u8]| numbers(py, "u1", values, u8::to_le_bytes);
-    let u16s = |values: &[u16]| numbers(py, "<u2", values, u16::to_le_bytes);
-    let u32s = |values: &[u32]| numbers(py, "<u4", values, u32::to_le_bytes);
-    let i64s = |values: &[i64]| numbers(py, "<i8", values, i64::to_le_bytes);
+fn columns_of(py: Python<'_>, table: streamgauge_record::PacketTable) -> Vec<PacketColumn<'_>> {
+    let has_drops = table.t_drop.len() == table.t_in.len();
     let mut found = vec![
-        ("pkt", numbers(py, "<u8", &table.pkt, u64::to_le_bytes)?),
-        ("copy", u8s(&table.copy)?),
-        ("flow", u16s(&table.flow)?),
-        ("dir", u8s(&table.dir)?),
-        ("stage", u8s(&table.stage)?),
-        ("kind", u8s(&table.kind)?),
-        ("t_in", i64s(&table.t_in)?),
-        ("t_out", i64s(&table.t_out)?),
-        ("fate", u8s(&table.fate)?),
-        ("wire_bytes", u32s(&table.wire_bytes)?),
-        ("ip_bytes", u32s(&table.ip_bytes)?),
-        ("payload_bytes", u32s(&table.payload_bytes)?),
-        ("seq", i64s(&table.seq)?),
-        ("flags", u16s(&table.flags)?),
+        ("pkt", array(py, table.pkt).into_any()),
+        ("copy", array(py, table.copy).into_any()),
+        ("flow", array(py, table.flow).into_any()),
+        ("dir", array(py, table.dir).into_any()),
+        ("stage", array(py, table.stage).into_any()),
+        ("kind", array(py, table.kind).into_any()),
+        ("t_in", array(py, table.t_in).into_any()),
+        ("t_out", array(py, table.t_out).into_any()),
+        ("fate", array(py, table.fate).into_any()),
+        ("wire_bytes", array(py, table.wire_bytes).into_any()),
+        ("ip_bytes", array(py, table.ip_bytes).into_any()),
+        ("payload_bytes", array(py, table.payload_bytes).into_any()),
+        ("seq", array(py, table.seq).into_any()),
+        ("flags", array(py, table.flags).into_any()),
     ];
-    if table.t_drop.len() == table.t_in.len() {
-        found.push(("fragment_offset", u16s(&table.fragment_offset)?));
-        found.push(("t_drop", i64s(&table.t_drop)?));
+    if has_drops {
+        found.push(("fragment_offset", array(py, table.fragment_offset).into_any()));
+        found.push(("t_drop", array(py, table.t_drop).into_any()));
     }
-    Ok(found.into_iter().map(|(name, (kind, bytes))| (name, kind, bytes)).collect())
+    found
 }
 
 /// What one flow said under one name: the name, the flow, times, values and their units.
-type Said<'py> = (String, Option<String>, Bound<'py, PyBytes>, Bound<'py, PyBytes>, Vec<String>);
+type Said<'py> = (String, Option<String>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f64>>, Vec<String>);
 
-/// What each flow said, by name: `(name, flow or None, times in ns, values, units)`, times and values as bytes of int64
-/// and float64.
+/// What each flow said, by name: `(name, flow or None, times in ns, values, units)`.
 #[pyfunction]
-fn told<'py>(py: Python<'py>, path: PathBuf) -> PyResult<Vec<Said<'py>>> {
+fn told(py: Python<'_>, path: PathBuf) -> PyResult<Vec<Said<'_>>> {
     let read = py.detach(|| streamgauge_record::read_told(&path));
-    said(py, read.map_err(|error| record_error(py, error))?)
+    Ok(said(py, read.map_err(|error| record_error(py, error))?))
 }
 
-fn said<'py>(py: Python<'py>, found: Vec<streamgauge_record::Told>) -> PyResult<Vec<Said<'py>>> {
+fn said(py: Python<'_>, found: Vec<streamgauge_record::Told>) -> Vec<Said<'_>> {
     let of = |told: streamgauge_record::Told| {
-        let times = numbers(py, "<i8", &told.times, i64::to_le_bytes)?.1;
-        let values = numbers(py, "<f8", &told.values, f64::to_le_bytes)?.1;
-        Ok((told.name, told.flow, times, values, told.units))
+        (told.name, told.flow, array(py, told.times), array(py, told.values), told.units)
     };
     found.into_iter().map(of).collect()
 }
@@ -334,7 +318,7 @@ type Row = (
     [Option<usize>; 4],
 );
 
-/// Writes `metrics.parquet` at `path`. `lists` are the bytes of float64, `samples` of them a list.
+/// Writes `metrics.parquet` at `path`. `lists` are [list, sample].
 #[pyfunction]
 #[allow(clippy::too_many_arguments)]
 fn write_metrics(
@@ -345,8 +329,7 @@ fn write_metrics(
     window_s: (f64, f64),
     about: String,
     rows: Vec<Row>,
-    lists: &[u8],
-    samples: usize,
+    lists: PyReadonlyArray2<'_, f64>,
 ) -> PyResult<()> {
     let row = |(flow, stage, metric, value, min, max, unit, lists): Row| streamgauge_record::MetricRow {
         flow,
@@ -358,15 +341,16 @@ fn write_metrics(
         unit,
         lists,
     };
+    let samples = lists.shape()[1];
+    let lists = lists.as_slice()?;
     let write = || {
-        let lists = lists.chunks_exact(8).map(|v| f64::from_le_bytes(v.try_into().unwrap_or_default()));
         let metrics = streamgauge_record::Metrics {
             trial,
             valid,
             window_s,
             about,
             rows: rows.into_iter().map(row).collect(),
-            lists: lists.collect(),
+            lists: lists.into(),
             samples,
         };
         streamgauge_record::write_metrics(&path, &metrics)
@@ -380,8 +364,8 @@ fn about_metrics(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     streamgauge_record::about_metrics(&path).map_err(|error| record_error(py, error))
 }
 
-/// Reads a `metrics.parquet`: what is no table (JSON), `(flow, stage, metric, lists)` of each row, the lists' bytes and
-/// the samples of each.
+/// Reads a `metrics.parquet`: what is no table (JSON), `(flow, stage, metric, lists)` of each row, and the lists as
+/// [list, sample].
 #[pyfunction]
 #[allow(clippy::type_complexity)]
 fn read_metrics<'py>(
@@ -390,14 +374,33 @@ fn read_metrics<'py>(
 ) -> PyResult<(
     String,
     Vec<(Option<String>, Option<String>, String, [Option<usize>; 4])>,
-    Bound<'py, PyBytes>,
-    usize,
+    Bound<'py, PyArray2<f64>>,
 )> {
     let read = py.detach(|| streamgauge_record::read_metrics(&path));
     let found = read.map_err(|error| record_error(py, error))?;
     let rows = found.rows.into_iter().map(|row| (row.flow, row.stage, row.metric, row.lists)).collect();
-    let lists = numbers(py, "<f8", &found.lists, f64::to_le_bytes)?.1;
-    Ok((found.about, rows, lists, found.samples))
+    let lists = found.lists.into_owned();
+    let shape = [lists.len().checked_div(found.samples).unwrap_or(0), found.samples];
+    Ok((found.about, rows, PyArray1::from_vec(py, lists).reshape(shape)?))
+}
+
+/// Of a quantity in each sample: its sum over time, least and most.
+type Depth<'py> = [Bound<'py, PyArray1<f64>>; 3];
+
+/// What is in a queue, by size and in packets, in each of the samples between `edges` (`streamgauge_record::queue_depth`).
+#[pyfunction]
+fn queue_depth<'py>(
+    py: Python<'py>,
+    arrived: PyReadonlyArray1<'py, i64>,
+    left: PyReadonlyArray1<'py, i64>,
+    sizes: PyReadonlyArray1<'py, f64>,
+    edges: PyReadonlyArray1<'py, i64>,
+) -> PyResult<[Depth<'py>; 2]> {
+    let (arrived, left, sizes, edges) =
+        (arrived.as_slice()?, left.as_slice()?, sizes.as_slice()?, edges.as_slice()?);
+    let found = streamgauge_record::queue_depth(arrived, left, sizes, edges)
+        .ok_or_else(|| PyValueError::new_err("as many packets arrive as leave, each with its size"))?;
+    Ok(found.map(|one| [one.area, one.low, one.high].map(|values| PyArray1::from_vec(py, values))))
 }
 
 /// The canonical text (RFC 8785, integers exact) of a JSON text: equal values have equal texts.
@@ -477,6 +480,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(relay_protocols, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
     module.add_function(wrap_pyfunction!(simulate_in_memory, module)?)?;
+    module.add_function(wrap_pyfunction!(queue_depth, module)?)?;
     module.add_function(wrap_pyfunction!(asf::asf_streams, module)?)?;
     module.add_function(wrap_pyfunction!(asf::multiplex_asf, module)?)?;
     module.add_function(wrap_pyfunction!(legend, module)?)?;

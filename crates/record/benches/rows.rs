@@ -1,9 +1,11 @@
-//! Cost of a row of `packets.parquet` and of `events.parquet`: digest, encoding and writing, all in.
+//! Cost of a row of `packets.parquet` and of `events.parquet`: digest, encoding and writing, all in; and of a trial's
+//! `metrics.parquet`.
 //! `cargo bench -p streamgauge-record`.
 //!
 //! The packets are those of bulk TCP flows through bottleneck and delay and of their acknowledgements through the
 //! other direction's wire: full frames, a queue that fills and drops, sequence numbers that interleave. The events are
-//! those of a player and its server: a picture every 40 ms, and every fifth time a level with its reason.
+//! those of a player and its server: a picture every 40 ms, and every fifth time a level with its reason. The metrics are
+//! those of two flows over 300 s: counts of whole packets, a few of them shared, and means.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +16,7 @@ use streamgauge_base::{
     QueueDepth, RandomStream, StageId, TransportHeader,
 };
 use streamgauge_plan::{FlowEntry, Legend, Protocols, Role, StageEntry, StreamProtocol};
-use streamgauge_record::{Classifier, PacketWriter, write_events};
+use streamgauge_record::{Classifier, MetricRow, Metrics, PacketWriter, write_events, write_metrics};
 
 const ROWS: usize = 1 << 20;
 const EVENTS: usize = 1 << 17;
@@ -137,6 +139,37 @@ fn events() -> Vec<Event> {
     (0..EVENTS).map(event).collect()
 }
 
+const METRICS: usize = 150;
+const SAMPLES: usize = 600;
+
+fn metrics() -> Metrics<'static> {
+    let mut random = RandomStream::named(1, "bench", "metrics");
+    let row = |i: usize| MetricRow {
+        flow: Some(format!("flow-{}", i % 2)),
+        stage: None,
+        metric: format!("metric-{}", i / 2),
+        value: Some(i as f64 / 7.0),
+        min: None,
+        max: None,
+        unit: "bit/s".into(),
+        lists: [Some(i), (!i.is_multiple_of(3)).then_some(i % 8), None, None],
+    };
+    let mut value = |i: usize| match (i / SAMPLES) % 4 {
+        0 => 0.0,
+        1 => random.below(1000) as f64 / 7.0,
+        _ => 12_000.0 * random.below(40) as f64,
+    };
+    Metrics {
+        trial: "bench sim seed 1".into(),
+        valid: true,
+        window_s: (0.0, 300.0),
+        about: "{}".into(),
+        rows: (0..METRICS).map(row).collect(),
+        lists: (0..METRICS * SAMPLES).map(&mut value).collect::<Vec<_>>().into(),
+        samples: SAMPLES,
+    }
+}
+
 fn bench(c: &mut Criterion) {
     let directory = std::env::temp_dir().join(format!("streamgauge-bench-{}", std::process::id()));
     fs::create_dir_all(&directory).expect("a temporary directory");
@@ -156,6 +189,11 @@ fn bench(c: &mut Criterion) {
     group.throughput(Throughput::Elements(EVENTS as u64)).sample_size(10);
     let (path, legend, events) = (directory.join("events.parquet"), legend(2), events());
     group.bench_function("2 flows", |b| b.iter(|| write_events(&path, &events, &legend).expect("a file")));
+    group.finish();
+    let mut group = c.benchmark_group("metrics.parquet");
+    let (path, metrics) = (directory.join("metrics.parquet"), metrics());
+    group.throughput(Throughput::Elements((METRICS * SAMPLES) as u64)).sample_size(30);
+    group.bench_function("2 flows", |b| b.iter(|| write_metrics(&path, &metrics).expect("a file")));
     group.finish();
     fs::remove_dir_all(&directory).expect("our own directory");
 }

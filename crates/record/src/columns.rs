@@ -1,6 +1,7 @@
 //! The columns of `packets.parquet`: one batch of rows in memory, and the digest of batches.
 
 use streamgauge_base::{Direction, Ecn, Fate, Outcome, PacketInfo, packet_flags};
+use zerocopy::{Immutable, IntoBytes};
 
 /// Rows in a batch: a row group of the file and a unit of the digest. A power of two, see [`Columns::push`].
 pub(crate) const BATCH_ROWS: usize = 65_536;
@@ -241,63 +242,62 @@ impl Columns {
 
     /// Feeds the digest: the number of rows, then each column's values in file order, little-endian; before the
     /// values of a nullable column one byte a row, 1 where there is a value.
-    pub fn digest(&self, version: Version, hasher: &mut blake3::Hasher, scratch: &mut Vec<u8>) {
+    pub fn digest(&self, version: Version, hasher: &mut blake3::Hasher) {
         let n = self.rows;
         hasher.update(&(n as u64).to_le_bytes());
-        put(hasher, scratch, &self.pkt[..n], u64::to_le_bytes);
+        put(hasher, &self.pkt[..n], u64::to_le_bytes);
         hasher.update(&self.copy[..n]);
         if version >= Version::Two {
-            put(hasher, scratch, &self.fragment_offset[..n], u16::to_le_bytes);
+            put(hasher, &self.fragment_offset[..n], u16::to_le_bytes);
         }
-        put(hasher, scratch, &self.flow[..n], u16::to_le_bytes);
+        put(hasher, &self.flow[..n], u16::to_le_bytes);
         hasher.update(&self.dir[..n]);
         hasher.update(&self.stage[..n]);
         hasher.update(&self.kind[..n]);
-        put(hasher, scratch, &self.t_in[..n], u64::to_le_bytes);
-        put(hasher, scratch, &self.t_out_known[..n], |known| [u8::from(known)]);
-        put(hasher, scratch, &self.t_out[..n], u64::to_le_bytes);
+        put(hasher, &self.t_in[..n], u64::to_le_bytes);
+        put(hasher, &self.t_out_known[..n], |known| [u8::from(known)]);
+        put(hasher, &self.t_out[..n], u64::to_le_bytes);
         if version >= Version::Two {
-            put(hasher, scratch, &self.t_drop_known[..n], |known| [u8::from(known)]);
-            put(hasher, scratch, &self.t_drop[..n], u64::to_le_bytes);
+            put(hasher, &self.t_drop_known[..n], |known| [u8::from(known)]);
+            put(hasher, &self.t_drop[..n], u64::to_le_bytes);
         }
         hasher.update(&self.fate[..n]);
         hasher.update(&self.cause[..n]);
-        put(hasher, scratch, &self.wire_bytes[..n], u32::to_le_bytes);
-        put(hasher, scratch, &self.ip_bytes[..n], u32::to_le_bytes);
-        put(hasher, scratch, &self.payload_bytes[..n], u32::to_le_bytes);
-        put(hasher, scratch, &self.seq_known[..n], |known| [u8::from(known)]);
-        put(hasher, scratch, &self.seq[..n], u32::to_le_bytes);
+        put(hasher, &self.wire_bytes[..n], u32::to_le_bytes);
+        put(hasher, &self.ip_bytes[..n], u32::to_le_bytes);
+        put(hasher, &self.payload_bytes[..n], u32::to_le_bytes);
+        put(hasher, &self.seq_known[..n], |known| [u8::from(known)]);
+        put(hasher, &self.seq[..n], u32::to_le_bytes);
         if version >= Version::Three {
-            put(hasher, scratch, &self.flags[..n], u16::to_le_bytes);
+            put(hasher, &self.flags[..n], u16::to_le_bytes);
         } else {
             // Nothing wider is read from such a file.
-            put(hasher, scratch, &self.flags[..n], |flags| [flags as u8]);
+            put(hasher, &self.flags[..n], |flags| [flags as u8]);
         }
-        put(hasher, scratch, &self.queue_bytes[..n], u32::to_le_bytes);
-        put(hasher, scratch, &self.queue_packets[..n], u32::to_le_bytes);
+        put(hasher, &self.queue_bytes[..n], u32::to_le_bytes);
+        put(hasher, &self.queue_packets[..n], u32::to_le_bytes);
         if version >= Version::Two {
-            put(hasher, scratch, &self.hash[..n], u32::to_le_bytes);
+            put(hasher, &self.hash[..n], u32::to_le_bytes);
             hasher.update(&self.protocol[..n]);
         }
         if version >= Version::Three {
-            put(hasher, scratch, &self.connection_known[..n], |known| [u8::from(known)]);
-            put(hasher, scratch, &self.connection[..n], u32::to_le_bytes);
+            put(hasher, &self.connection_known[..n], |known| [u8::from(known)]);
+            put(hasher, &self.connection[..n], u32::to_le_bytes);
         }
     }
 }
 
-/// Hashes `values` as little-endian bytes.
-fn put<T: Copy, const WIDTH: usize>(
+/// Hashes `values` as little-endian bytes: where memory has them so, as they lie there.
+fn put<T: Copy + IntoBytes + Immutable, const WIDTH: usize>(
     hasher: &mut blake3::Hasher,
-    scratch: &mut Vec<u8>,
     values: &[T],
     bytes: impl Fn(T) -> [u8; WIDTH],
 ) {
-    scratch.resize(values.len() * WIDTH, 0);
-    for (to, &value) in scratch.as_chunks_mut::<WIDTH>().0.iter_mut().zip(values) {
-        *to = bytes(value);
+    if cfg!(target_endian = "little") && WIDTH == size_of::<T>() {
+        hasher.update(values.as_bytes());
+    } else {
+        hasher.update(values.iter().flat_map(|&value| bytes(value)).collect::<Vec<_>>().as_slice());
     }
-    hasher.update(scratch);
 }
 
 /// The classifier's flags with what only the stage knows.

@@ -31,6 +31,9 @@ message events {
   required binary reason (STRING);
 }";
 
+/// What the digest takes of an event, about.
+const EVENT_BYTES: usize = 96;
+
 /// The columns of `events.parquet`, borrowed to write and owned when read. `flow` and `value` are null where there
 /// is none.
 #[derive(Clone, PartialEq, Debug)]
@@ -64,7 +67,7 @@ impl<Text: AsRef<str>> EventColumns<Text> {
         hash_text(&mut hasher, EVENTS_SCHEMA);
         hasher.update(&(self.time.len() as u64).to_le_bytes());
         // The hash takes many bytes at once much faster than a few at a time.
-        let mut bytes = Vec::new();
+        let mut bytes = Vec::with_capacity(EVENT_BYTES * self.time.len());
         bytes.extend(self.time.iter().flat_map(|time| time.to_le_bytes()));
         for flow in &self.flow {
             bytes.push(u8::from(flow.is_some()));

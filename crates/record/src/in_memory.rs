@@ -1,5 +1,6 @@
 //! A record that is measured and not kept: what measuring reads of it, without the files.
 
+use std::cell::Cell;
 use std::path::Path;
 
 use streamgauge_base::{Direction, Event, Fate, Item, PacketInfo, StageId};
@@ -13,12 +14,17 @@ use crate::file::{EVENTS_FILE, PACKETS_FILE, digest_text};
 use crate::packets::{PacketsSummary, digest_begun, unknown_code};
 use crate::tables::{PacketTable, Told, told_of};
 
+thread_local! {
+    /// A batch without rows, which a thread's trials hand on: the kernel clears memory that is asked for anew, and for a
+    /// short trial that takes longer than its rows do.
+    static SPARE: Cell<Option<Box<Columns>>> = const { Cell::new(None) };
+}
+
 /// Takes rows as [`PacketWriter`](crate::PacketWriter) does and comes to the same summary; what
 /// [`read_packet_table`](crate::read_packet_table) would read of its file is held in memory instead.
 pub struct PacketsInMemory {
-    batch: Columns,
+    batch: Box<Columns>,
     hasher: blake3::Hasher,
-    scratch: Vec<u8>,
     balance: Balance,
     table: PacketTable,
 }
@@ -27,9 +33,8 @@ impl PacketsInMemory {
     /// Without rows.
     pub fn new(legend: &Legend) -> Self {
         PacketsInMemory {
-            batch: Columns::new(),
+            batch: SPARE.take().unwrap_or_else(|| Box::new(Columns::new())),
             hasher: digest_begun(&legend.to_json()),
-            scratch: Vec::new(),
             balance: Balance::new(legend),
             table: PacketTable::default(),
         }
@@ -57,7 +62,7 @@ impl PacketsInMemory {
     #[cold]
     fn take_batch(&mut self) {
         // The digest goes by batches, as that of the file.
-        self.batch.digest(Version::NEWEST, &mut self.hasher, &mut self.scratch);
+        self.batch.digest(Version::NEWEST, &mut self.hasher);
         self.table.take(&self.batch);
         self.batch.clear();
     }
@@ -72,6 +77,7 @@ impl PacketsInMemory {
             digest: digest_text(&self.hasher),
             balance: self.balance,
         };
+        SPARE.set(Some(self.batch));
         (summary, self.table)
     }
 }

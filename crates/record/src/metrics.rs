@@ -4,13 +4,13 @@
 //! metric is made of in each sample of the trial. Many metrics share a list (bits sent are a rate, a total and what
 //! losses are a part of): here each list is held once, and a row says by number which are its own.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::column::reader::ColumnReader;
 use parquet::data_type::{BoolType, ByteArrayType, DataType, DoubleType};
 use parquet::errors::{ParquetError, Result as ParquetResult};
@@ -19,11 +19,12 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
-use parquet::schema::types::ColumnPath;
+use parquet::schema::types::ColumnDescPtr;
 
 use crate::error::RecordError;
 use crate::events::{levels, texts};
 use crate::file::{Partial, keys};
+use crate::pages::{Lists, NO_LIST};
 use crate::verify::{Column, Columnwise, check_schema, guarded, open, spread, unreadable, value_of};
 
 /// The schema that this version writes.
@@ -77,7 +78,7 @@ pub struct MetricRow {
 
 /// A trial's metrics.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Metrics {
+pub struct Metrics<'a> {
     /// Whose they are, in a few words that no other trial of a campaign has.
     pub trial: String,
     /// Whether the trial counts.
@@ -89,17 +90,21 @@ pub struct Metrics {
     /// The metrics.
     pub rows: Vec<MetricRow>,
     /// All lists, one after the other, each of `samples` values.
-    pub lists: Vec<f64>,
+    pub lists: Cow<'a, [f64]>,
     /// Samples of the trial.
     pub samples: usize,
 }
 
-impl Metrics {
+impl Metrics<'_> {
     fn list(&self, number: usize) -> Option<&[f64]> {
         self.lists.get(number * self.samples..(number + 1) * self.samples)
     }
 
-    fn write(&self, group: &mut SerializedRowGroupWriter<'_, impl Write + Send>) -> ParquetResult<()> {
+    fn write(
+        &self,
+        group: &mut SerializedRowGroupWriter<'_, impl Write + Send>,
+        columns: &[ColumnDescPtr],
+    ) -> ParquetResult<()> {
         let rows = &self.rows;
         let flows: Vec<_> = rows.iter().map(|row| row.flow.as_deref()).collect();
         let stages: Vec<_> = rows.iter().map(|row| row.stage.as_deref()).collect();
@@ -122,33 +127,16 @@ impl Metrics {
             put::<DoubleType>(group, &there, Some(&levels(&column)), None)?;
         }
         put::<ByteArrayType>(group, &texts(&units), None, None)?;
-        let (mut values, mut defined, mut repeated) = (Vec::new(), Vec::new(), Vec::new());
+        let mut lists = Lists::new()?;
         for which in 0..LISTS.len() {
-            values.clear();
-            defined.clear();
-            repeated.clear();
-            for row in rows {
-                // Checked before: a row has no list that is not there.
-                match row.lists[which].and_then(|number| self.list(number)) {
-                    None => defined.push(NO_LIST),
-                    Some([]) => defined.push(EMPTY_LIST),
-                    Some(list) => {
-                        values.extend_from_slice(list);
-                        defined.resize(defined.len() + list.len(), IN_LIST);
-                    }
-                }
-                repeated.push(0);
-                repeated.resize(defined.len(), 1);
-            }
-            put::<DoubleType>(group, &values, Some(&defined), Some(&repeated))?;
+            // Checked before: a row has no list that is not there.
+            let of_rows = rows.iter().map(|row| row.lists[which].and_then(|number| self.list(number)));
+            let (chunk, closed) = lists.chunk(&columns[FIRST_LIST + which], &of_rows.collect::<Vec<_>>())?;
+            group.append_column(&chunk, closed)?;
         }
         Ok(())
     }
 }
-
-const NO_LIST: i16 = 0;
-const EMPTY_LIST: i16 = 1;
-const IN_LIST: i16 = 2;
 
 fn put<T: DataType>(
     group: &mut SerializedRowGroupWriter<'_, impl Write + Send>,
@@ -162,7 +150,7 @@ fn put<T: DataType>(
 }
 
 /// Writes `metrics` to `path`, whole or not at all. A row that names a list which is not there is refused.
-pub fn write_metrics(path: &Path, metrics: &Metrics) -> Result<(), RecordError> {
+pub fn write_metrics(path: &Path, metrics: &Metrics<'_>) -> Result<(), RecordError> {
     for row in &metrics.rows {
         if row.lists.iter().flatten().any(|&number| metrics.list(number).is_none()) {
             let what = format!("metric {:?}: there are no {} values of it", row.metric, metrics.samples);
@@ -177,19 +165,11 @@ pub fn write_metrics(path: &Path, metrics: &Metrics) -> Result<(), RecordError> 
 
 /// Lists are compressed, which stores one that several metrics share about once; the rest is some hundred bytes a
 /// column, for which setting a compressor up costs more than it saves.
-fn write_to(sink: impl Write + Send, metrics: &Metrics) -> ParquetResult<()> {
+fn write_to(sink: impl Write + Send, metrics: &Metrics<'_>) -> ParquetResult<()> {
     let mut properties = WriterProperties::builder()
         .set_created_by("streamgauge".into())
         .set_statistics_enabled(EnabledStatistics::None)
         .set_offset_index_disabled(true);
-    let level = ZstdLevel::try_new(1)?;
-    for name in LISTS {
-        let path = ColumnPath::new(vec![name.into(), "list".into(), "element".into()]);
-        properties = properties
-            .set_column_dictionary_enabled(path.clone(), false)
-            .set_column_encoding(path.clone(), Encoding::PLAIN)
-            .set_column_compression(path, Compression::ZSTD(level));
-    }
     for name in ["value", "min", "max"] {
         properties = properties.set_column_dictionary_enabled(name.into(), false);
     }
@@ -204,8 +184,9 @@ fn write_to(sink: impl Write + Send, metrics: &Metrics) -> ParquetResult<()> {
         writer.append_key_value_metadata(KeyValue::new(key.into(), value));
     }
     if !metrics.rows.is_empty() {
+        let columns = writer.schema_descr().columns().to_vec();
         let mut group = writer.next_row_group()?;
-        metrics.write(&mut group)?;
+        metrics.write(&mut group, &columns)?;
         group.close()?;
     }
     writer.finish()?;
@@ -224,7 +205,7 @@ pub fn about_metrics(path: &Path) -> Result<String, RecordError> {
 }
 
 /// Reads a `metrics.parquet`. Lists with the same bits are one list.
-pub fn read_metrics(path: &Path) -> Result<Metrics, RecordError> {
+pub fn read_metrics(path: &Path) -> Result<Metrics<'static>, RecordError> {
     let file = open(path)?;
     guarded(path, || {
         let reader = SerializedFileReader::new(file).map_err(|e| unreadable(path, e))?;
@@ -235,7 +216,7 @@ pub fn read_metrics(path: &Path) -> Result<Metrics, RecordError> {
             window_s: (0.0, 0.0),
             about,
             rows: Vec::new(),
-            lists: Vec::new(),
+            lists: Cow::default(),
             samples,
         };
         let mut known = Known::default();
@@ -282,7 +263,7 @@ impl Known {
     }
 }
 
-fn read_group(group: &dyn RowGroupReader, found: &mut Metrics, known: &mut Known) -> ParquetResult<()> {
+fn read_group(group: &dyn RowGroupReader, found: &mut Metrics<'_>, known: &mut Known) -> ParquetResult<()> {
     let mut columns = Columnwise::new(group)?;
     let rows = columns.rows();
     let first = found.rows.len();
@@ -339,11 +320,11 @@ fn read_group(group: &dyn RowGroupReader, found: &mut Metrics, known: &mut Known
                 Some(&NO_LIST) => level += 1,
                 Some(_) if found.samples == 0 => {
                     level += 1;
-                    row.lists[which] = Some(known.number(&[], &mut found.lists));
+                    row.lists[which] = Some(known.number(&[], found.lists.to_mut()));
                 }
                 Some(_) => {
                     let values = column.values.get(value..value + found.samples).ok_or_else(short)?;
-                    row.lists[which] = Some(known.number(values, &mut found.lists));
+                    row.lists[which] = Some(known.number(values, found.lists.to_mut()));
                     level += found.samples;
                     value += found.samples;
                 }
@@ -356,6 +337,8 @@ fn read_group(group: &dyn RowGroupReader, found: &mut Metrics, known: &mut Known
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn row(metric: &str, lists: [Option<usize>; 4]) -> MetricRow {
@@ -371,7 +354,7 @@ mod tests {
         }
     }
 
-    fn example() -> Metrics {
+    fn example() -> Metrics<'static> {
         Metrics {
             trial: "test/one sim seed 1".into(),
             valid: true,
@@ -382,7 +365,7 @@ mod tests {
                 MetricRow { flow: None, stage: Some("bottleneck".into()), ..row("queue", [None; 4]) },
                 MetricRow { value: None, ..row("rtt", [Some(2), Some(1), Some(0), Some(2)]) },
             ],
-            lists: vec![1.0, -0.0, f64::NAN, 0.5, 0.5, 0.5, 1e300, f64::INFINITY, 0.0],
+            lists: vec![1.0, -0.0, f64::NAN, 0.5, 0.5, 0.5, 1e300, f64::INFINITY, 0.0].into(),
             samples: 3,
         }
     }
@@ -402,17 +385,18 @@ mod tests {
         }
     }
 
+    /// Of each of a row's lists the values: in a file lists are numbered in another order.
+    fn bits_of(of: &Metrics<'_>, row: &MetricRow) -> [Option<Vec<u64>>; 4] {
+        row.lists.map(|list| Some(of.list(list?)?.iter().map(|v| v.to_bits()).collect()))
+    }
+
     #[test]
     fn what_is_written_comes_back_bit_for_bit() {
         let (file, written) = (File::new("whole.parquet"), example());
         write_metrics(&file.0, &written).unwrap();
         let read = read_metrics(&file.0).unwrap();
-        // Lists are numbered in another order.
-        let bits = |of: &Metrics, row: &MetricRow| {
-            row.lists.map(|list| Some(of.list(list?)?.iter().map(|v| v.to_bits()).collect::<Vec<_>>()))
-        };
         for (one, other) in read.rows.iter().zip(&written.rows) {
-            assert_eq!(bits(&read, one), bits(&written, other));
+            assert_eq!(bits_of(&read, one), bits_of(&written, other));
             assert_eq!(
                 MetricRow { lists: [None; 4], ..one.clone() },
                 MetricRow { lists: [None; 4], ..other.clone() }
@@ -421,6 +405,26 @@ mod tests {
         assert_eq!((read.rows.len(), read.lists.len()), (3, written.lists.len()));
         assert_eq!((read.window_s, read.samples, read.valid), (written.window_s, 3, true));
         assert_eq!(about_metrics(&file.0).unwrap(), "{}");
+    }
+
+    proptest! {
+        /// Rows with and without lists, lists shared and empty, and any bits in them.
+        #[test]
+        fn whatever_is_written_the_librarys_reader_reads(
+            samples in 0usize..40,
+            bits in proptest::collection::vec(any::<u64>(), 4 * 40),
+            rows in proptest::collection::vec(proptest::array::uniform4(proptest::option::of(0usize..4)), 1..30),
+        ) {
+            let lists: Vec<f64> = bits[..4 * samples].iter().map(|&bits| f64::from_bits(bits)).collect();
+            let rows = rows.into_iter().map(|lists| row("any", lists)).collect();
+            let (file, written) = (File::new("any.parquet"), Metrics { rows, lists: lists.into(), samples, ..example() });
+            write_metrics(&file.0, &written).unwrap();
+            let read = read_metrics(&file.0).unwrap();
+            prop_assert_eq!((read.samples, read.rows.len()), (samples, written.rows.len()));
+            for (one, other) in read.rows.iter().zip(&written.rows) {
+                prop_assert_eq!(bits_of(&read, one), bits_of(&written, other));
+            }
+        }
     }
 
     #[test]

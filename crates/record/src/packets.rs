@@ -111,7 +111,6 @@ pub(crate) struct Encoder<W: Write + Send> {
 /// Buffers that live as long as the writer.
 #[derive(Default)]
 struct Scratch {
-    bytes: Vec<u8>,
     narrow: Vec<i32>,
     wide: Vec<i64>,
     levels: Vec<i16>,
@@ -163,7 +162,7 @@ impl<W: Write + Send> Encoder<W> {
 
     #[cold]
     pub fn write(&mut self, batch: &Columns) -> Result<(), RecordError> {
-        batch.digest(Version::NEWEST, &mut self.hasher, &mut self.scratch.bytes);
+        batch.digest(Version::NEWEST, &mut self.hasher);
         self.rows += batch.rows() as u64;
         self.row_group(batch).map_err(|e| RecordError::writing(&self.name, e))
     }

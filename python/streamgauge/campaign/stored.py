@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from streamgauge import _native
@@ -59,8 +60,7 @@ def save_metrics(directory: Path, metrics: TrialMetrics, measure: Mapping[str, A
         (metrics.grid.begin_s, metrics.grid.end_s),
         about,
         rows,
-        lists.tobytes(),
-        len(metrics.grid),
+        lists,
     )
     (directory / stored_json.FILE).unlink(missing_ok=True)
 
@@ -137,7 +137,7 @@ def _older(directory: Path) -> pl.DataFrame | None:
     return pl.DataFrame(data, schema={**_COLUMNS, "directory": pl.String}, orient="row")
 
 
-def _table(metrics: TrialMetrics) -> tuple[list[_Row], Floats]:
+def _table(metrics: TrialMetrics) -> tuple[list[_Row], npt.NDArray[np.float64]]:
     """The rows, and the distinct arrays that they name, [array, sample], in order of their first use."""
     arrays: list[Floats] = []
     places: dict[int, int] = {}
@@ -289,12 +289,11 @@ def _scalars_in(data: Mapping[str, Any]) -> dict[str, float | None]:
 def _read(directory: Path) -> tuple[TrialMetrics, Mapping[str, Any]] | None:
     """A trial's metrics, and the ``measure`` that they were made by."""
     try:
-        text, rows, data, samples = _native.read_metrics(directory / FILE)
+        text, rows, found = _native.read_metrics(directory / FILE)
         about = json.loads(text)
     except (OSError, ValueError, RecordError):
         return stored_json.read(directory / stored_json.FILE)
-    # A copy, because arrays of bytes cannot be written to.
-    lists = list(np.frombuffer(data, dtype="<f8").astype(np.float64).reshape(-1, samples))
+    lists = list(found)
     flows: dict[str, dict[str, Series]] = {name: {} for name in about["flows"]}
     stages: dict[str, dict[str, Series]] = {name: {} for name in about["stages"]}
     jain_samples: Floats = np.empty(0)

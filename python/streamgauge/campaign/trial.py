@@ -20,6 +20,7 @@ from streamgauge.errors import CannotRunError, RecordError, StreamGaugeError
 from streamgauge.media import ContentStore, store_at
 from streamgauge.metrics import TrialMetrics, compute
 from streamgauge.record import Record, RecordInMemory, finish_trial, prune
+from streamgauge.record.read import Column, Saying
 from streamgauge.record.write import JsonText, write_json
 from streamgauge.scenario import Scenario, lower
 from streamgauge.scenario.lower import Keep
@@ -265,7 +266,7 @@ def _emu_options(emu: EmuSettings, say: Callable[[str], None], concurrent: Concu
     )
 
 
-_Tables = tuple[list[tuple[str, str, bytes]], list[tuple[str, str | None, bytes, bytes, list[str]]]]
+_Tables = tuple[list[tuple[str, Column]], list[Saying]]
 """Packets and events, as `RecordInMemory.of` takes them."""
 
 

@@ -31,6 +31,7 @@ from __future__ import annotations
 import difflib
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NoReturn
 
 from streamgauge.claims.dimension import UNITS
@@ -123,6 +124,8 @@ _OF_EVENTS = ("event", "event_count")
 _COMPARISONS = {"<": "<", "<=": "<=", "≤": "<=", ">": ">", ">=": ">=", "≥": ">=", "==": "==", "!=": "!="}
 
 
+# A check is read when its scenario is loaded, planned and judged; those of a sweep's scenarios are alike.
+@lru_cache(maxsize=4096)
 def parse(text: str) -> Expression:
     """Parses a check's text.
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from streamgauge import _native
 from streamgauge.metrics.frame import DROPPED, StageInfo, Trial
-from streamgauge.metrics.grid import SECOND_NS, Floats, Grid, Ints
+from streamgauge.metrics.grid import SECOND_NS, Floats, Grid
 from streamgauge.metrics.impairments import CE_MARKED
 from streamgauge.metrics.passage import NEVER, Passage, Samples
 
@@ -70,66 +71,12 @@ def queue_depth(grid: Grid, stage: StageInfo, arrivals: Passage) -> tuple[Depth,
     left = np.where(left == NEVER, grid.edges_ns[-1], left)
     size = "ip_bytes" if stage.settings.get("layer") == "ip" else "wire_bytes"
     bits = arrivals.bits(size)[accepted]
-    steps = _Steps.of(grid, arrived, left)
-    return steps.depth(steps.fill(bits)), steps.depth((steps.arrived - steps.left).astype(np.float64))
+    by_size, in_packets = _native.queue_depth(arrived, left, bits, grid.edges_ns)
+    return _depth(grid, *by_size), _depth(grid, *in_packets)
 
 
-@dataclass(frozen=True)
-class _Steps:
-    """When a queue changes: spans of constant fill, none of them across an edge of the grid."""
-
-    grid: Grid
-    leaving: Ints | None
-    """Which packet is the first to leave, which the second ...; None if they leave as they came."""
-    arrived: Ints
-    """Of each span, how many packets have arrived when it begins."""
-    left: Ints
-    """Likewise, how many have left."""
-    sample: Ints
-    seconds: Floats
-    firsts: Ints
-    """Of each sample, its first span: one begins at every edge."""
-
-    @classmethod
-    def of(cls, grid: Grid, arrived: Ints, left: Ints) -> _Steps:
-        leaving = None if (left[1:] >= left[:-1]).all() else np.argsort(left, kind="stable")
-        # What happens at one instant has no order: a span begins after all of it.
-        happens = np.concatenate([4 * arrived + _ARRIVAL, 4 * left + _DEPARTURE, 4 * grid.edges_ns + _EDGE])
-        # Three runs that ascend, or nearly: a merge of them, where the usual sort takes twenty times as long.
-        happens.sort(kind="stable")
-        times, what = happens >> 2, happens & 3
-        begin = np.flatnonzero(times[1:] != times[:-1])
-        starts, ends = times[begin], times[begin + 1]
-        inside = slice(*np.searchsorted(starts, [grid.edges_ns[0], grid.edges_ns[-1]]))
-        begin, starts, ends = begin[inside], starts[inside], ends[inside]
-        cuts = grid.cuts(starts)
-        sample = np.repeat(np.arange(len(grid)), np.diff(cuts))
-        return cls(
-            grid=grid,
-            leaving=leaving,
-            arrived=np.cumsum(what == _ARRIVAL)[begin],
-            left=np.cumsum(what == _DEPARTURE)[begin],
-            sample=sample,
-            seconds=(ends - starts) / SECOND_NS,
-            firsts=cuts[:-1],
-        )
-
-    def fill(self, sizes: Floats) -> Floats:
-        """What is in the queue in each span by packets of these sizes, whole numbers, in the order of their
-        arrivals."""
-        came = np.concatenate([[0.0], np.cumsum(sizes)])
-        went = came if self.leaving is None else np.concatenate([[0.0], np.cumsum(sizes[self.leaving])])
-        return np.asarray(came[self.arrived] - went[self.left])
-
-    def depth(self, fill: Floats) -> Depth:
-        """Each sample's, of what is in the queue in each span."""
-        fill = np.maximum(fill, 0.0)
-        area = np.bincount(self.sample, self.seconds * fill, len(self.grid))
-        low, high = np.minimum.reduceat(fill, self.firsts), np.maximum.reduceat(fill, self.firsts)
-        return Depth(area / self.grid.widths_s, low, high)
-
-
-_DEPARTURE, _EDGE, _ARRIVAL = range(3)
+def _depth(grid: Grid, area: Floats, low: Floats, high: Floats) -> Depth:
+    return Depth(area / grid.widths_s, low, high)
 
 
 def limit_of_queue(queue: Mapping[str, Any]) -> Mapping[str, Any]:

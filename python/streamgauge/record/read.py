@@ -28,7 +28,8 @@ from streamgauge.record.schema import (
 
 Column = npt.NDArray[Any]
 
-_Said = tuple[str, str | None, bytes, bytes, list[str]]
+Saying = tuple[str, str | None, npt.NDArray[np.int64], npt.NDArray[np.float64], list[str]]
+"""What one flow said under one name: the name, the flow (None: the path's), times, values and their units."""
 
 
 def stage_labels(stages: Sequence[Mapping[str, str]]) -> list[str]:
@@ -92,7 +93,7 @@ class Record:
         Raises:
             RecordError: if the packets were not kept, or the file is damaged.
         """
-        return _arrays(_native.packet_columns(self._kept(PACKETS)))
+        return dict(_native.packet_columns(self._kept(PACKETS)))
 
     @cached_property
     def told(self) -> dict[tuple[str, str | None], tuple[Column, Column]]:
@@ -105,7 +106,7 @@ class Record:
         return _told(self._said)
 
     @cached_property
-    def _said(self) -> list[_Said]:
+    def _said(self) -> list[Saying]:
         return _native.told(self._kept(EVENTS))
 
     @cached_property
@@ -230,25 +231,18 @@ class RecordInMemory:
         cls,
         directory: Path,
         trial: dict[str, Any],
-        columns: Sequence[tuple[str, str, bytes]],
-        said: Sequence[_Said],
+        columns: Sequence[tuple[str, Column]],
+        said: Sequence[Saying],
     ) -> RecordInMemory:
         """The trial with what `_native.simulate_in_memory` returned of it."""
-        return cls(directory, trial, _arrays(columns), _told(said), _units(said))
+        return cls(directory, trial, dict(columns), _told(said), _units(said))
 
 
-def _arrays(columns: Sequence[tuple[str, str, bytes]]) -> dict[str, Column]:
-    return {name: np.frombuffer(data, dtype=kind) for name, kind, data in columns}
+def _told(said: Sequence[Saying]) -> dict[tuple[str, str | None], tuple[Column, Column]]:
+    return {(name, flow): (times, values) for name, flow, times, values, _ in said}
 
 
-def _told(said: Sequence[_Said]) -> dict[tuple[str, str | None], tuple[Column, Column]]:
-    return {
-        (name, flow): (np.frombuffer(times, dtype="<i8"), np.frombuffer(values, dtype="<f8"))
-        for name, flow, times, values, _ in said
-    }
-
-
-def _units(said: Sequence[_Said]) -> dict[tuple[str, str | None], tuple[str, ...]]:
+def _units(said: Sequence[Saying]) -> dict[tuple[str, str | None], tuple[str, ...]]:
     return {(name, flow): tuple(units) for name, flow, _, _, units in said if units}
 
 
