@@ -1,5 +1,5 @@
 # The README's commands. Each does its own set-up, which takes seconds when nothing is missing.
-.PHONY: help setup setup-tests setup-browsers setup-ndnd wheel demo test test-sim test-long fuzz bench lint format reproduce-emu clean
+.PHONY: help setup setup-tests setup-browsers setup-ndnd profiled wheel demo test test-sim test-long fuzz bench lint format reproduce-emu clean
 .DEFAULT_GOAL := help
 
 SG := .venv/bin/streamgauge
@@ -27,6 +27,9 @@ setup-browsers: setup ## the same, and players in a browser, VLC, HTTP/3 (docs/d
 
 setup-ndnd: setup ## the same, and ndnd, a forwarder of Named Data Networking, built from source (docs/ccn.md)
 	@scripts/ndnd.sh
+
+profiled: setup ## build the simulator by a profile of itself: the same trials in less time (6 minutes, docs/performance.md)
+	@scripts/profiled.sh
 
 wheel: ## build dist/*.whl, with everything inside, for any Python from 3.11 on (docs/install.md)
 	@scripts/wheel.sh

@@ -165,6 +165,7 @@ COMMANDS: dict[str, How] = {
     "make setup": How("never", "has been done"),
     # install
     "make wheel": How("never", "test_wheel does it"),
+    "make profiled": How("never", "test_profiled does it"),
     "streamgauge run hessler/ftp-medium --mode sim": HERE,
     "streamgauge run today/demo-rtsp-udp-medium --mode emu": How("long", A_MINUTE, status=0),
     "make test-sim": How("never", "is what runs this"),

@@ -65,6 +65,9 @@ class Pool:
             raise
 
     def _end(self) -> None:
+        # Each takes a third of a second to go: all at once.
+        for process in self._all:
+            process.dismiss()
         for process in self._all:
             process.end()
 
@@ -160,11 +163,16 @@ class _Process:
         """Ends it at once."""
         self._process.kill()
 
-    def end(self) -> None:
-        """Lets it end what it is at, and waits for that."""
-        assert self._process.stdin is not None and self._process.stdout is not None
+    def dismiss(self) -> None:
+        """Lets it end what it is at, and go."""
+        assert self._process.stdin is not None
         with contextlib.suppress(OSError):
             self._process.stdin.close()
+
+    def end(self) -> None:
+        """The same, and waits for it."""
+        assert self._process.stdout is not None
+        self.dismiss()
         self._process.wait()
         self._process.stdout.close()
 

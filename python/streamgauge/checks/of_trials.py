@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -33,10 +34,15 @@ class OverTrials:
         self._repetitions = repetitions
         seeds = [next(iter(one.values())).seed for one in repetitions]
         groups = range(len(seeds)) if members is None else [(seed - 1) % members for seed in seeds]
-        self._counts = distributions.resampled_by(groups)
+        self._groups: Sequence[int] = groups
         _, self._member = np.unique(np.asarray(groups), return_inverse=True)
         self._n = len(set(groups))
         self._found: dict[Term, Floats] = {}
+
+    @cached_property
+    def _counts(self) -> Floats:
+        """How often each trial is in each resample; most checks ask for none."""
+        return distributions.resampled_by(self._groups)
 
     def mean(self, text: str, values: Floats) -> Interval:
         """The mean of a value that each trial has: of each member's trials first, so that what was played

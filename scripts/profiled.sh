@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# Builds the simulator by a profile of itself: first with counters, which some hundred trials of the catalogue drive, then
+# for what they found to be frequent. The same trials, to the last bit, in less time; it says how much less.
+#
+#   scripts/profiled.sh           in place of what scripts/setup.sh built, until sources change
+#   scripts/profiled.sh --aside   to target/profiled/lib_native.so alone
+set -euo pipefail
+cd "$(dirname "$0")/.."
+# shellcheck source=scripts/setup.sh
+. scripts/setup.sh functions
+
+say() { printf 'profiled: %s\n' "$*"; }
+fail() { printf 'profiled: %s\n' "$*" >&2; exit 1; }
+
+case "${1:-}" in
+    "" | --aside) ;;
+    *) fail "unknown option $1; it is called without one, or with --aside" ;;
+esac
+module=python/streamgauge/_native.abi3.so
+if [ ! -x .venv/bin/streamgauge ] || [ ! -e "$module" ]; then
+    fail "nothing is built here yet: run scripts/setup.sh first"
+fi
+rust
+
+# --- what reads the counters -----------------------------------------------------------------------------
+# It must be of the compiler's own LLVM: rustup has it as a component, a distribution under its number.
+host=$(rustc -vV | awk '/^host:/ {print $2}')
+llvm=$(rustc -vV | sed -n 's/^LLVM version: \([0-9]*\).*/\1/p')
+find_profdata() {
+    local candidate
+    for candidate in "$(rustc --print sysroot)/lib/rustlib/$host/bin/llvm-profdata" "llvm-profdata-$llvm" "/usr/lib/llvm-$llvm/bin/llvm-profdata"; do
+        if command -v "$candidate" >/dev/null; then
+            command -v "$candidate"
+            return
+        fi
+    done
+    return 1
+}
+if ! profdata=$(find_profdata) && command -v rustup >/dev/null; then
+    say "installing llvm-tools of this Rust"
+    rustup --quiet component add llvm-tools || true
+fi
+profdata=$(find_profdata) ||
+    fail "llvm-profdata of LLVM $llvm is needed, which this Rust is built with. Install it with
+    rustup component add llvm-tools    (a Rust of rustup's), or as root
+    apt-get install llvm-$llvm         (a distribution's)"
+
+# --- build, drive, build ---------------------------------------------------------------------------------
+work=$PWD/target/profiled
+rm -rf "$work/counters" "$work/trials" "$work/trials.log" "$work/package"
+mkdir -p "$work"
+trap 'rm -rf "$work/counters" "$work/trials" "$work/package"' EXIT
+trap 'exit 130' INT TERM
+
+built() { # flags of the compiler: where the module lies
+    # With a target of its own, programs that run during the build are not compiled so.
+    PYO3_PYTHON="$PWD/.venv/bin/python" CARGO_TARGET_DIR="$work" RUSTFLAGS="${RUSTFLAGS:-} $1" \
+        cargo build --release --quiet -p streamgauge-python --features pyo3/extension-module --target "$host" \
+        2>"$work/build.log" || { cat "$work/build.log" >&2; fail "the native module did not build"; }
+}
+with_module() { # module, command...: the command of this checkout, with another native module
+    local with=$1
+    shift
+    rm -rf "$work/package"
+    mkdir -p "$work/package"
+    cp -rs "$PWD/python/streamgauge" "$work/package/"
+    rm "$work/package/streamgauge/$(basename "$module")"
+    cp "$with" "$work/package/streamgauge/$(basename "$module")"
+    PYTHONPATH="$work/package" "$PWD/.venv/bin/python" -m streamgauge "$@"
+}
+
+say "building with counters (two minutes on two processors)"
+built "-Cprofile-generate=$work/counters"
+say "driving it: two trials of each scenario of the five papers, one of each of the matrix"
+for what in 'reproduce hessler darwin realvideo windows-media ccn --repeat 2' 'run matrix/* --repeat 1'; do
+    # Unquoted on purpose, but not to find files. What checks make of so few trials is no matter.
+    set -f
+    # shellcheck disable=SC2086
+    with_module "$work/$host/release/lib_native.so" $what --mode sim --out "$work/trials" >>"$work/trials.log" 2>&1 || true
+    set +f
+done
+[ "$(find "$work/trials" -name trial.json | wc -l)" -ge 1000 ] ||
+    { tail -n 20 "$work/trials.log" >&2; fail "its trials did not run"; }
+"$profdata" merge -o "$work/profile.profdata" "$work/counters"
+say "building for what was counted (two minutes)"
+built "-Cprofile-use=$work/profile.profdata"
+cp "$work/$host/release/lib_native.so" "$work/lib_native.so"
+
+# --- the same, and faster --------------------------------------------------------------------------------
+say "comparing both, trial by trial"
+.venv/bin/python benches/native.py "$module" target/profiled/lib_native.so
+if [ "${1:-}" = --aside ]; then
+    say "ready: target/profiled/lib_native.so"
+else
+    install -m 755 "$work/lib_native.so" "$module"
+    say "ready, in place of what setup built"
+fi
