@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the simulator by a profile of itself: first with counters, which some hundred trials of the catalogue drive, then
+# Builds the simulator by a profile of itself: first with counters, which a thousand trials of the catalogue drive, then
 # for what they found to be frequent. The same trials, to the last bit, in less time; it says how much less.
 #
 #   scripts/profiled.sh           in place of what scripts/setup.sh built, until sources change
@@ -16,6 +16,7 @@ case "${1:-}" in
     "" | --aside) ;;
     *) fail "unknown option $1; it is called without one, or with --aside" ;;
 esac
+[ "$(uname -s)" = Linux ] || fail "the simulator is built by a profile on Linux alone"
 module=python/streamgauge/_native.abi3.so
 if [ ! -x .venv/bin/streamgauge ] || [ ! -e "$module" ]; then
     fail "nothing is built here yet: run scripts/setup.sh first"
@@ -49,34 +50,38 @@ profdata=$(find_profdata) ||
 work=$PWD/target/profiled
 rm -rf "$work/counters" "$work/trials" "$work/trials.log" "$work/package"
 mkdir -p "$work"
+# What was built without a profile, to compare with; this may not be the first time.
+cmp -s "$module" "$work/lib_native.so" && [ -e "$work/plain.so" ] || cp "$module" "$work/plain.so"
 trap 'rm -rf "$work/counters" "$work/trials" "$work/package"' EXIT
 trap 'exit 130' INT TERM
 
 built() { # flags of the compiler: where the module lies
-    # With a target of its own, programs that run during the build are not compiled so.
-    PYO3_PYTHON="$PWD/.venv/bin/python" CARGO_TARGET_DIR="$work" RUSTFLAGS="${RUSTFLAGS:-} $1" \
+    local flags
+    # shellcheck disable=SC2086
+    printf -v flags '%s\x1f' ${RUSTFLAGS:-} "$1"
+    # With `--target`, build scripts and procedural macros are compiled without these flags.
+    PYO3_PYTHON="$PWD/.venv/bin/python" CARGO_TARGET_DIR="$work" CARGO_ENCODED_RUSTFLAGS="${flags%$'\x1f'}" \
         cargo build --release --quiet -p streamgauge-python --features pyo3/extension-module --target "$host" \
         2>"$work/build.log" || { cat "$work/build.log" >&2; fail "the native module did not build"; }
 }
-with_module() { # module, command...: the command of this checkout, with another native module
-    local with=$1
-    shift
+package_with() { # module: the package of this checkout, with that native module
     rm -rf "$work/package"
     mkdir -p "$work/package"
     cp -rs "$PWD/python/streamgauge" "$work/package/"
     rm "$work/package/streamgauge/$(basename "$module")"
-    cp "$with" "$work/package/streamgauge/$(basename "$module")"
-    PYTHONPATH="$work/package" "$PWD/.venv/bin/python" -m streamgauge "$@"
+    cp "$1" "$work/package/streamgauge/$(basename "$module")"
 }
 
 say "building with counters (two minutes on two processors)"
 built "-Cprofile-generate=$work/counters"
+package_with "$work/$host/release/lib_native.so"
+unset LLVM_PROFILE_FILE
 say "driving it: two trials of each scenario of the five papers, one of each of the matrix"
 for what in 'reproduce hessler darwin realvideo windows-media ccn --repeat 2' 'run matrix/* --repeat 1'; do
     # Unquoted on purpose, but not to find files. What checks make of so few trials is no matter.
     set -f
     # shellcheck disable=SC2086
-    with_module "$work/$host/release/lib_native.so" $what --mode sim --out "$work/trials" >>"$work/trials.log" 2>&1 || true
+    PYTHONPATH="$work/package" .venv/bin/python -m streamgauge $what --mode sim --out "$work/trials" >>"$work/trials.log" 2>&1 || true
     set +f
 done
 [ "$(find "$work/trials" -name trial.json | wc -l)" -ge 1000 ] ||
@@ -88,7 +93,10 @@ cp "$work/$host/release/lib_native.so" "$work/lib_native.so"
 
 # --- the same, and faster --------------------------------------------------------------------------------
 say "comparing both, trial by trial"
-.venv/bin/python benches/native.py "$module" target/profiled/lib_native.so
+.venv/bin/python benches/native.py target/profiled/plain.so target/profiled/lib_native.so || {
+    rm -f "$work/lib_native.so"
+    fail "its trials are not those of what setup built, which stays"
+}
 if [ "${1:-}" = --aside ]; then
     say "ready: target/profiled/lib_native.so"
 else

@@ -3,7 +3,7 @@
 # As root it installs system packages too; as an ordinary user it prints the one line to run as root and
 # still sets up everything that sim needs. With --tests also what tests alone need.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 say() { printf 'setup: %s\n' "$*"; }
 fail() { printf 'setup: %s\n' "$*" >&2; exit 1; }

@@ -204,10 +204,12 @@ def write_metrics(
     """Writes a `metrics.parquet`, whole or not at all.
 
     `rows` are (flow, stage, metric, value, min, max, unit, lists), where the last are which of `lists` are
-    its numerator, denominator, low and high; `lists` are [list, sample]; `about` is JSON.
+    its numerator, denominator, low and high; `lists` are [list, sample] in C's order; `about`
+    is JSON.
 
     Raises:
         RecordError: if a row names a list that is not there.
+        TypeError: if the lists are in another order.
         OSError: if the file cannot be written.
     """
 
@@ -238,14 +240,15 @@ def queue_depth(
     sizes: NDArray[np.float64],
     edges: NDArray[np.int64],
 ) -> list[list[NDArray[np.float64]]]:
-    """What is in a queue, by size and in packets, in each of the samples between `edges` (ns): its sum over
-    time (times s), least and most.
+    """What is in a queue, by size and in packets, in each of the samples between `edges` (ns, ascending and
+    distinct): its integral over the sample (its unit times s), least and most.
 
     Packet i is in it from `arrived[i]`, which ascend, until `left[i]` (ns), and has `sizes[i]`, a whole
     number.
 
     Raises:
         ValueError: if the lengths differ.
+        TypeError: if an array does not lie in one piece.
     """
 
 def canonical_json(text: str) -> str:

@@ -32,9 +32,12 @@ def assert_same(record: Record, held: RecordInMemory) -> None:
     for name, values in record.columns.items():
         assert held.columns[name].dtype == values.dtype, name
         assert held.columns[name].tobytes() == values.tobytes(), name
+        assert not held.columns[name].flags.writeable, name
+        assert not values.flags.writeable, name
     assert list(held.told) == list(record.told)
     for key, (times, values) in record.told.items():
         assert held.told[key][0].tobytes() == times.tobytes(), key
+        assert not any(array.flags.writeable for array in (*held.told[key], times, values)), key
         assert held.told[key][1].tobytes() == values.tobytes(), key
     assert held.units == record.units
 

@@ -165,7 +165,6 @@ COMMANDS: dict[str, How] = {
     "make setup": How("never", "has been done"),
     # install
     "make wheel": How("never", "test_wheel does it"),
-    "make profiled": How("never", "test_profiled does it"),
     "streamgauge run hessler/ftp-medium --mode sim": HERE,
     "streamgauge run today/demo-rtsp-udp-medium --mode emu": How("long", A_MINUTE, status=0),
     "make test-sim": How("never", "is what runs this"),
@@ -173,6 +172,7 @@ COMMANDS: dict[str, How] = {
     "make lint": How("never", "CI runs it"),
     "make fuzz": How("never", "CI runs a part of it"),
     "make bench": How("never", "a benchmark"),
+    "make profiled": How("never", "test_profiled does it"),
     # abr
     "streamgauge compare 'dash/lte-*' --mode sim": How(
         "long", A_MINUTE, status=1, shows=("rank  subject", r"bba-2 +[\d.]+ ± [\d.]+ Mbit/s")

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use numpy::{
     Element, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
 };
-use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use serde::Deserialize;
@@ -113,7 +113,7 @@ fn simulate_in_memory<'py>(
     py: Python<'py>,
     plan_json: &str,
     contents: Option<PyRef<'_, Contents>>,
-) -> PyResult<(String, Vec<PacketColumn<'py>>, Vec<Said<'py>>)> {
+) -> PyResult<(String, Vec<PacketColumn<'py>>, Vec<Saying<'py>>)> {
     let (summary, found) = ran(py, plan_json, contents, streamgauge_sim::simulate_in_memory)?;
     Ok((to_json(&summary)?, columns_of(py, found.packets), said(py, found.told)))
 }
@@ -248,9 +248,8 @@ fn footer(py: Python<'_>, path: PathBuf) -> PyResult<String> {
 /// An array of numpy's with these values, where they lie, not to be written to.
 fn array<T: Element>(py: Python<'_>, values: Vec<T>) -> Bound<'_, PyArray1<T>> {
     let array = PyArray1::from_vec(py, values);
-    if let Ok(mine) = array.try_readwrite() {
-        mine.make_nonwriteable();
-    }
+    // Nobody else has it yet.
+    array.readwrite().make_nonwriteable();
     array
 }
 
@@ -290,16 +289,17 @@ fn columns_of(py: Python<'_>, table: streamgauge_record::PacketTable) -> Vec<Pac
 }
 
 /// What one flow said under one name: the name, the flow, times, values and their units.
-type Said<'py> = (String, Option<String>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f64>>, Vec<String>);
+type Saying<'py> =
+    (String, Option<String>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f64>>, Vec<String>);
 
 /// What each flow said, by name: `(name, flow or None, times in ns, values, units)`.
 #[pyfunction]
-fn told(py: Python<'_>, path: PathBuf) -> PyResult<Vec<Said<'_>>> {
+fn told(py: Python<'_>, path: PathBuf) -> PyResult<Vec<Saying<'_>>> {
     let read = py.detach(|| streamgauge_record::read_told(&path));
     Ok(said(py, read.map_err(|error| record_error(py, error))?))
 }
 
-fn said(py: Python<'_>, found: Vec<streamgauge_record::Told>) -> Vec<Said<'_>> {
+fn said(py: Python<'_>, found: Vec<streamgauge_record::Told>) -> Vec<Saying<'_>> {
     let of = |told: streamgauge_record::Told| {
         (told.name, told.flow, array(py, told.times), array(py, told.values), told.units)
     };
@@ -341,6 +341,9 @@ fn write_metrics(
         unit,
         lists,
     };
+    if !lists.is_c_contiguous() {
+        return Err(PyTypeError::new_err("lists: each must lie in one piece, one after the other"));
+    }
     let samples = lists.shape()[1];
     let lists = lists.as_slice()?;
     let write = || {
@@ -384,7 +387,7 @@ fn read_metrics<'py>(
     Ok((found.about, rows, PyArray1::from_vec(py, lists).reshape(shape)?))
 }
 
-/// Of a quantity in each sample: its sum over time, least and most.
+/// Of a quantity in each sample: its integral over it, least and most.
 type Depth<'py> = [Bound<'py, PyArray1<f64>>; 3];
 
 /// What is in a queue, by size and in packets, in each of the samples between `edges` (`streamgauge_record::queue_depth`).
@@ -398,7 +401,8 @@ fn queue_depth<'py>(
 ) -> PyResult<[Depth<'py>; 2]> {
     let (arrived, left, sizes, edges) =
         (arrived.as_slice()?, left.as_slice()?, sizes.as_slice()?, edges.as_slice()?);
-    let found = streamgauge_record::queue_depth(arrived, left, sizes, edges)
+    let found = py
+        .detach(|| streamgauge_record::queue_depth(arrived, left, sizes, edges))
         .ok_or_else(|| PyValueError::new_err("as many packets arrive as leave, each with its size"))?;
     Ok(found.map(|one| [one.area, one.low, one.high].map(|values| PyArray1::from_vec(py, values))))
 }

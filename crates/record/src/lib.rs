@@ -2,7 +2,8 @@
 //!
 //! [`PacketWriter`] turns a path's fates and the [`Classifier`]'s findings into `packets.parquet`,
 //! [`write_events`] what the machines say into `events.parquet`. [`verify`] reads a record back and recomputes
-//! its digests. [`write_metrics`] keeps what was measured beside them. [`PcapngWriter`] keeps the packets themselves.
+//! its digests. [`write_metrics`] keeps what was measured beside them; what of that numpy takes long for is measured here
+//! ([`queue_depth`]). [`PcapngWriter`] keeps the packets themselves.
 
 mod balance;
 mod canonical;

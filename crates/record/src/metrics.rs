@@ -114,19 +114,19 @@ impl Metrics<'_> {
             rows.iter().map(|row| row.unit.as_str()).collect::<Vec<_>>(),
         );
         let numbers = |of: fn(&MetricRow) -> Option<f64>| rows.iter().map(of).collect::<Vec<_>>();
-        put::<ByteArrayType>(group, &texts(&trial), None, None)?;
-        put::<BoolType>(group, &vec![self.valid; rows.len()], None, None)?;
-        put::<ByteArrayType>(group, &texts(flows.iter().flatten()), Some(&levels(&flows)), None)?;
-        put::<ByteArrayType>(group, &texts(stages.iter().flatten()), Some(&levels(&stages)), None)?;
-        put::<ByteArrayType>(group, &texts(&metrics), None, None)?;
-        put::<DoubleType>(group, &vec![self.window_s.0; rows.len()], None, None)?;
-        put::<DoubleType>(group, &vec![self.window_s.1; rows.len()], None, None)?;
+        put::<ByteArrayType>(group, &texts(&trial), None)?;
+        put::<BoolType>(group, &vec![self.valid; rows.len()], None)?;
+        put::<ByteArrayType>(group, &texts(flows.iter().flatten()), Some(&levels(&flows)))?;
+        put::<ByteArrayType>(group, &texts(stages.iter().flatten()), Some(&levels(&stages)))?;
+        put::<ByteArrayType>(group, &texts(&metrics), None)?;
+        put::<DoubleType>(group, &vec![self.window_s.0; rows.len()], None)?;
+        put::<DoubleType>(group, &vec![self.window_s.1; rows.len()], None)?;
         for of in [|row: &MetricRow| row.value, |row: &MetricRow| row.min, |row: &MetricRow| row.max] {
             let column = numbers(of);
             let there: Vec<f64> = column.iter().flatten().copied().collect();
-            put::<DoubleType>(group, &there, Some(&levels(&column)), None)?;
+            put::<DoubleType>(group, &there, Some(&levels(&column)))?;
         }
-        put::<ByteArrayType>(group, &texts(&units), None, None)?;
+        put::<ByteArrayType>(group, &texts(&units), None)?;
         let mut lists = Lists::new()?;
         for which in 0..LISTS.len() {
             // Checked before: a row has no list that is not there.
@@ -142,10 +142,9 @@ fn put<T: DataType>(
     group: &mut SerializedRowGroupWriter<'_, impl Write + Send>,
     values: &[T::T],
     defined: Option<&[i16]>,
-    repeated: Option<&[i16]>,
 ) -> ParquetResult<()> {
     let mut column = group.next_column()?.expect("the schema has this column");
-    column.typed::<T>().write_batch(values, defined, repeated)?;
+    column.typed::<T>().write_batch(values, defined, None)?;
     column.close()
 }
 
@@ -424,6 +423,22 @@ mod tests {
             for (one, other) in read.rows.iter().zip(&written.rows) {
                 prop_assert_eq!(bits_of(&read, one), bits_of(&written, other));
             }
+        }
+    }
+
+    #[test]
+    fn a_column_of_several_pages_comes_back() {
+        let samples = 300_000;
+        let lists: Vec<f64> = (0..5 * samples).map(|i| i as f64).collect();
+        let rows =
+            (0..5).map(|i| row("long", [Some(i), None, (i % 2 == 0).then_some(4 - i), None])).collect();
+        let (file, written) =
+            (File::new("long.parquet"), Metrics { rows, lists: lists.into(), samples, ..example() });
+        write_metrics(&file.0, &written).unwrap();
+        let read = read_metrics(&file.0).unwrap();
+        assert_eq!((read.samples, read.rows.len()), (samples, 5));
+        for (one, other) in read.rows.iter().zip(&written.rows) {
+            assert_eq!(bits_of(&read, one), bits_of(&written, other));
         }
     }
 

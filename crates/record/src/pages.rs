@@ -1,4 +1,4 @@
-//! Columns as Parquet's pages, one a column and row group: integers, DELTA_BINARY_PACKED, and lists of numbers, PLAIN and
+//! Columns as Parquet's pages, few a column and row group: integers, DELTA_BINARY_PACKED, and lists of numbers, PLAIN and
 //! compressed. The `parquet` crate's own writer takes values and levels one by one, of which a row of packets has 22 and
 //! a trial's metrics have a hundred thousand: for integers it needs two and a half times the instructions, and a file of
 //! metrics takes it twice as long.
@@ -112,46 +112,58 @@ pub(crate) fn chunk<T: Value>(
         }
         None => put_deltas(values, &mut bytes),
     }
+    let mut pages = Pages::new(column, Encoding::DELTA_BINARY_PACKED, Compression::UNCOMPRESSED);
     let length = bytes.len();
-    let page = OnePage { rows, values: rows, encoding: Encoding::DELTA_BINARY_PACKED, length };
-    page.chunk(column, bytes.into(), Compression::UNCOMPRESSED)
+    pages.add(bytes.into(), length, rows, rows)?;
+    pages.close()
 }
 
-/// What Parquet says of a page that is all of its column chunk.
-struct OnePage {
-    rows: usize,
-    /// With what stands for nulls and empty lists.
-    values: usize,
+/// The pages of a column chunk, and what Parquet says of them.
+struct Pages<'a> {
+    column: &'a ColumnDescPtr,
     encoding: Encoding,
-    /// Before compression.
-    length: usize,
+    compression: Compression,
+    sink: TrackedWrite<Vec<u8>>,
+    rows: usize,
+    values: usize,
+    compressed: usize,
+    uncompressed: usize,
 }
 
-impl OnePage {
-    /// The column chunk with the page, whose bytes are compressed already, and what the row group is told of it.
-    fn chunk(
-        self,
-        column: &ColumnDescPtr,
-        bytes: Bytes,
-        compression: Compression,
-    ) -> ParquetResult<(Bytes, ColumnCloseResult)> {
+impl<'a> Pages<'a> {
+    fn new(column: &'a ColumnDescPtr, encoding: Encoding, compression: Compression) -> Self {
+        let sink = TrackedWrite::new(Vec::new());
+        Pages { column, encoding, compression, sink, rows: 0, values: 0, compressed: 0, uncompressed: 0 }
+    }
+
+    /// Adds a page, whose bytes are compressed already and had `length` before, of so many whole rows and of so many
+    /// values, with what stands for nulls and empty lists.
+    fn add(&mut self, bytes: Bytes, length: usize, rows: usize, values: usize) -> ParquetResult<()> {
         let page = Page::DataPage {
-            num_values: self.values as u32,
+            num_values: values as u32,
             encoding: self.encoding,
             def_level_encoding: Encoding::RLE,
             rep_level_encoding: Encoding::RLE,
             statistics: None,
             buf: bytes,
         };
-        let page = CompressedPage::new(page, self.length);
-        let mut sink = TrackedWrite::new(Vec::with_capacity(page.compressed_size() + 64));
-        let written = SerializedPageWriter::new(&mut sink).write_page(page)?;
-        let bytes = Bytes::from(sink.into_inner()?);
-        let metadata = ColumnChunkMetaData::builder(column.clone())
-            .set_compression(compression)
+        let page = CompressedPage::new(page, length);
+        let written = SerializedPageWriter::new(&mut self.sink).write_page(page)?;
+        self.rows += rows;
+        self.values += values;
+        self.compressed += written.compressed_size;
+        self.uncompressed += written.uncompressed_size;
+        Ok(())
+    }
+
+    /// The column chunk, and what the row group is told of it.
+    fn close(self) -> ParquetResult<(Bytes, ColumnCloseResult)> {
+        let bytes = Bytes::from(self.sink.into_inner()?);
+        let metadata = ColumnChunkMetaData::builder(self.column.clone())
+            .set_compression(self.compression)
             .set_encodings(vec![Encoding::RLE, self.encoding])
-            .set_total_compressed_size(written.compressed_size as i64)
-            .set_total_uncompressed_size(written.uncompressed_size as i64)
+            .set_total_compressed_size(self.compressed as i64)
+            .set_total_uncompressed_size(self.uncompressed as i64)
             .set_num_values(self.values as i64)
             .set_data_page_offset(0)
             .build()?;
@@ -167,10 +179,13 @@ impl OnePage {
     }
 }
 
-/// Levels of a list's element that is not null: the list is null, is empty, or has this value.
+/// Definition levels of a list's element that is not null: the list is null, is empty, or has this value.
 pub(crate) const NO_LIST: i16 = 0;
 const EMPTY_LIST: i16 = 1;
 const IN_LIST: i16 = 2;
+
+/// A page of lists has at most so many bytes before compression, unless one list alone has more: a reader holds it whole.
+const PAGE_BYTES: usize = 8 << 20;
 
 /// Makes column chunks of optional lists of required numbers, with memory that it keeps from one to the next.
 pub(crate) struct Lists {
@@ -193,6 +208,27 @@ impl Lists {
         column: &ColumnDescPtr,
         lists: &[Option<&[f64]>],
     ) -> ParquetResult<(Bytes, ColumnCloseResult)> {
+        let mut pages = Pages::new(column, Encoding::PLAIN, Compression::ZSTD(self.level));
+        let mut left = lists;
+        loop {
+            let mut bytes = 0;
+            let room = left.iter().take_while(|list| {
+                bytes += list.map_or(0, size_of_val);
+                bytes <= PAGE_BYTES
+            });
+            // A row is never in two pages.
+            let (page, rest) = left.split_at(room.count().max(1).min(left.len()));
+            let values = self.pack(page)?;
+            pages.add(Bytes::copy_from_slice(&self.packed), self.page.len(), page.len(), values)?;
+            left = rest;
+            if left.is_empty() {
+                return pages.close();
+            }
+        }
+    }
+
+    /// Packs a page of some rows, and says how many values it has.
+    fn pack(&mut self, lists: &[Option<&[f64]>]) -> ParquetResult<usize> {
         let (mut repeated, mut defined) = (Runs::default(), Runs::default());
         for list in lists {
             repeated.add(0, 1);
@@ -219,9 +255,7 @@ impl Lists {
         self.packed.clear();
         self.packed.reserve(zstd::zstd_safe::compress_bound(self.page.len()));
         self.compressor.compress_to_buffer(&self.page, &mut self.packed).map_err(packing)?;
-        let length = self.page.len();
-        let page = OnePage { rows: lists.len(), values, encoding: Encoding::PLAIN, length };
-        page.chunk(column, Bytes::copy_from_slice(&self.packed), Compression::ZSTD(self.level))
+        Ok(values)
     }
 }
 
