@@ -117,7 +117,8 @@ pub(crate) fn levels<T>(column: &[Option<T>]) -> Vec<i16> {
     column.iter().map(|v| i16::from(v.is_some())).collect()
 }
 
-fn column<T: DataType>(
+/// Writes the group's next column; of a nullable one `levels` say where there is a value.
+pub(crate) fn column<T: DataType>(
     group: &mut SerializedRowGroupWriter<'_, impl Write + Send>,
     values: &[T::T],
     levels: Option<&[i16]>,

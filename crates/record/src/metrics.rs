@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use parquet::column::reader::ColumnReader;
-use parquet::data_type::{BoolType, ByteArrayType, DataType, DoubleType};
+use parquet::data_type::{BoolType, ByteArrayType, DoubleType};
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
@@ -22,7 +22,7 @@ use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::ColumnDescPtr;
 
 use crate::error::RecordError;
-use crate::events::{levels, texts};
+use crate::events::{column, levels, texts};
 use crate::file::{Partial, keys};
 use crate::pages::{Lists, NO_LIST};
 use crate::verify::{Column, Columnwise, check_schema, guarded, open, spread, unreadable, value_of};
@@ -114,19 +114,19 @@ impl Metrics<'_> {
             rows.iter().map(|row| row.unit.as_str()).collect::<Vec<_>>(),
         );
         let numbers = |of: fn(&MetricRow) -> Option<f64>| rows.iter().map(of).collect::<Vec<_>>();
-        put::<ByteArrayType>(group, &texts(&trial), None)?;
-        put::<BoolType>(group, &vec![self.valid; rows.len()], None)?;
-        put::<ByteArrayType>(group, &texts(flows.iter().flatten()), Some(&levels(&flows)))?;
-        put::<ByteArrayType>(group, &texts(stages.iter().flatten()), Some(&levels(&stages)))?;
-        put::<ByteArrayType>(group, &texts(&metrics), None)?;
-        put::<DoubleType>(group, &vec![self.window_s.0; rows.len()], None)?;
-        put::<DoubleType>(group, &vec![self.window_s.1; rows.len()], None)?;
+        column::<ByteArrayType>(group, &texts(&trial), None)?;
+        column::<BoolType>(group, &vec![self.valid; rows.len()], None)?;
+        column::<ByteArrayType>(group, &texts(flows.iter().flatten()), Some(&levels(&flows)))?;
+        column::<ByteArrayType>(group, &texts(stages.iter().flatten()), Some(&levels(&stages)))?;
+        column::<ByteArrayType>(group, &texts(&metrics), None)?;
+        column::<DoubleType>(group, &vec![self.window_s.0; rows.len()], None)?;
+        column::<DoubleType>(group, &vec![self.window_s.1; rows.len()], None)?;
         for of in [|row: &MetricRow| row.value, |row: &MetricRow| row.min, |row: &MetricRow| row.max] {
-            let column = numbers(of);
-            let there: Vec<f64> = column.iter().flatten().copied().collect();
-            put::<DoubleType>(group, &there, Some(&levels(&column)))?;
+            let given = numbers(of);
+            let there: Vec<f64> = given.iter().flatten().copied().collect();
+            column::<DoubleType>(group, &there, Some(&levels(&given)))?;
         }
-        put::<ByteArrayType>(group, &texts(&units), None)?;
+        column::<ByteArrayType>(group, &texts(&units), None)?;
         let mut lists = Lists::new()?;
         for which in 0..LISTS.len() {
             // Checked before: a row has no list that is not there.
@@ -136,16 +136,6 @@ impl Metrics<'_> {
         }
         Ok(())
     }
-}
-
-fn put<T: DataType>(
-    group: &mut SerializedRowGroupWriter<'_, impl Write + Send>,
-    values: &[T::T],
-    defined: Option<&[i16]>,
-) -> ParquetResult<()> {
-    let mut column = group.next_column()?.expect("the schema has this column");
-    column.typed::<T>().write_batch(values, defined, None)?;
-    column.close()
 }
 
 /// Writes `metrics` to `path`, whole or not at all. A row that names a list which is not there is refused.
