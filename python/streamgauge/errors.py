@@ -29,8 +29,11 @@ class ScenarioError(StreamGaugeError):
         line: int | None = None,
         key: str | None = None,
         hint: str | None = None,
+        depends: bool = False,
     ) -> None:
         self.message = message
+        #: Whether the value makes sense in itself, and beside other settings than these.
+        self.depends = depends
         self.file = None if file is None else str(file)
         self.line = line
         self.key = key

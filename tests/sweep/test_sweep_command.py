@@ -64,6 +64,13 @@ def test_files_where_they_are_asked_for(cli: Cli) -> None:
     assert all(Path(file).exists() for file in told["files"])
 
 
+def test_what_is_left_out_is_named(cli: Cli, no_pictures: None) -> None:
+    over = ("--over", "path.down.queue=0.5BDP,3BDP", "--over", "path.down.rate=2Mbit/s,4Mbit/s")
+    ran = cli("sweep", "my.yaml", *over, *SIM, "--repeat", "1")
+    assert ran.status == 0, ran.err
+    assert "left out: queue 0.5 BDP, rate 2 Mbit/s: a queue of 0.5 BDP, 1250 B, cannot hold" in ran.out
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

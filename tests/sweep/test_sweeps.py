@@ -198,12 +198,13 @@ WRONG = [
     (["path.down.rat=1Mbit/s"], "--over path.down.rat=1Mbit/s: path.down.rat: ", "'path.down.rate'?"),
     (["path.down.queue=20kB,1kB", "path.down.rate=1Mbit/s"], "--over path.down.queue=1kB: ", "one packet"),
     (["until.time=1s,0 s"], "--over until.time=0 s: until.time: ", "no time at all"),
-    # Together they make no sense, each by itself does.
+    # Beside no value of the other axis does it make sense.
     (
-        ["flows.cross.start=100ms,1500ms", "until.time=1s,2s"],
-        "--over flows.cross.start=1500ms --over until.time=1s: ",
-        "starts at 1.5 s, but the trial ends at 1 s",
+        ["flows.cross.start=100ms,2500ms", "until.time=1s,2s"],
+        "--over flows.cross.start=2500ms: flows.cross.start: ",
+        "starts at 2.5 s, but the trial ends at 1 s",
     ),
+    (["path.down.queue=0.1BDP,0.2BDP"], "--over path.down.queue=0.1BDP: ", "cannot hold one packet"),
     (["flows.ftp.parameters.receive_window=1B", "path.down.rate=1Mbit/s"], "receive_window=1B: ", "1 B"),
 ]
 
@@ -216,6 +217,37 @@ def test_a_point_that_makes_no_sense_is_told_before_anything_runs(
         swept(*over)
     assert where in str(caught.value) and why in str(caught.value)
     assert not Path("runs").exists()
+
+
+LEFT_OUT = [
+    (
+        ["path.down.queue=0.5BDP,3BDP", "path.down.rate=2Mbit/s,4Mbit/s"],
+        [(0, 0)],
+        "a queue of 0.5 BDP, 1250 B, cannot hold one packet of 1514 B",
+    ),
+    (["path.down.queue=0.5BDP,3BDP"], [(0,)], "a queue of 0.5 BDP, 625 B, cannot hold one packet of 1514 B"),
+    (["path.down.queue=1ms,100ms"], [(0,)], "125 B at its highest rate, cannot hold one packet"),
+    (
+        ["flows.cross.start=100ms,1500ms", "until.time=1s,2s"],
+        [(1, 0)],
+        "starts at 1.5 s, but the trial ends at 1 s",
+    ),
+]
+
+
+@pytest.mark.parametrize(("over", "at", "why"), LEFT_OUT, ids=[" ".join(one[0]) for one in LEFT_OUT])
+def test_an_impossible_combination_is_left_out_and_named(
+    over: list[str], at: list[tuple[int, ...]], why: str, folder: Path
+) -> None:
+    result = swept(*over, repeat=1)
+    assert [one.at for one in result.left_out] == at and why in result.left_out[0].why
+    every = set(itertools.product(*(range(len(axis)) for axis in result.axes)))
+    assert {point.at for point in result.points} == every - set(at)
+    (told,) = result.to_json()["left_out"]
+    assert why in told["why"] and list(told["point"]) == [axis.address for axis in result.axes]
+    with pytest.warns(UserWarning, match="left out: .*"):
+        frame = sweep("my.yaml", over, mode="sim", repeat=1)
+    assert len(frame) == len(result.frame())
 
 
 METRICS = [

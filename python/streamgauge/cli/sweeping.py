@@ -123,6 +123,11 @@ def _print(result: SweepResult, files: Sequence[Path]) -> None:
             console.print(escape(text))
     if result.never:
         console.print(f"0 at every point: {', '.join(str(one.leaf) for one in result.never)}", markup=False)
+    for left in result.left_out:
+        at = ", ".join(
+            f"{name} {value}" for name, value in zip(short, result.labels_at(left.at).values(), strict=True)
+        )
+        console.print(f"[yellow]left out[/yellow]: {escape(at)}: {escape(left.why)}")
     for point, invalid, total in result.mostly_invalid():
         mine = (one for one in result.outcomes if one.job.scenario is point.scenario)
         why = "; ".join(dict.fromkeys(reason for one in mine for reason in one.why))

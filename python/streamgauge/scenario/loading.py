@@ -30,7 +30,14 @@ class ScenarioErrors(ScenarioError):
 
     def __init__(self, errors: Sequence[ScenarioError]) -> None:
         first = errors[0]
-        super().__init__(first.message, file=first.file, line=first.line, key=first.key, hint=first.hint)
+        super().__init__(
+            first.message,
+            file=first.file,
+            line=first.line,
+            key=first.key,
+            hint=first.hint,
+            depends=all(error.depends for error in errors),
+        )
         self.errors = tuple(errors)
         self.args = ("\n".join(str(error) for error in errors),)
 
@@ -41,7 +48,11 @@ def _messages(error: ValidationError, document: Document) -> list[ScenarioError]
     for problem in problems_of(error):
         file, line = document.place(_existing(problem.path, document))
         key = key_text(problem.path) or None
-        found.append(ScenarioError(problem.why, file=file, line=line, key=key, hint=problem.hint))
+        found.append(
+            ScenarioError(
+                problem.why, file=file, line=line, key=key, hint=problem.hint, depends=problem.depends
+            )
+        )
     return found
 
 

@@ -1,8 +1,9 @@
 """``--over ADDRESS=V1,V2``: values that an address takes in turn.
 
-Values stand between commas; a comma inside brackets or quotes belongs to its value, and each value is any
-YAML, as for ``--set``. A list in brackets says the same: ``[droptail 10 kB, codel 20 kB]``. A range stands
-for its values, both ends among them: ``1Mbit/s..5Mbit/s step 1Mbit/s``, or ``10kB..160kB times 2``.
+Values stand between commas; a comma inside brackets of any kind or quotes belongs to its value, and each
+value is any YAML, as for ``--set``. A list in brackets says the same: ``[droptail 10 kB, codel 20 kB]``. A
+range stands for its values, both ends among them: ``1Mbit/s..5Mbit/s step 1Mbit/s``, or ``10kB..160kB times
+2``.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _EXAMPLE = "path.down.rate=0.5Mbit/s,1Mbit/s"
 _RANGE = re.compile(r"(\d.*?)\s*\.\.\s*([\d.].*?)(?:\s+(step|times)\s+(.+))?")
 _NUMBER = re.compile(r"\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,2})?)\s*")
 _QUANTITY = re.compile(r"(?<![\w.])(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,2})?\s*[A-Za-z%/][A-Za-z/]*")
-_OPEN, _CLOSE = "[{", "]}"
+_OPEN, _CLOSE = "[{(", "]})"
 _MOST = 10_000
 """Values of a range: more are a slip in its step."""
 
@@ -157,7 +158,7 @@ def _split(text: str, said: str) -> list[str]:
             quote = character
         elif character in _OPEN:
             depth += _CLOSE[_OPEN.index(character)]
-        elif character in _CLOSE:
+        elif character in _CLOSE and (character != ")" or depth):
             if not depth.endswith(character):
                 raise _refuse(text, f"'{character}' closes nothing", "check brackets and quotes")
             depth = depth[:-1]

@@ -28,9 +28,11 @@ def problems_of(error: ValidationError) -> list[Problem]:
         problems: list[Problem]
         match detail["type"]:
             case "issues":
-                problems = [Problem((*at, *p.path), p.why, p.hint) for p in context["issues"]]
+                problems = [Problem((*at, *p.path), p.why, p.hint, p.depends) for p in context["issues"]]
             case "issue":
-                problems = [Problem((*at, *context["key"]), context["why"], context["hint"])]
+                problems = [
+                    Problem((*at, *context["key"]), context["why"], context["hint"], context["depends"])
+                ]
             case "missing" if isinstance(at[-1], int):
                 problems = [Problem(at[:-1], f"the list ends too early, after {at[-1]} of its entries")]
             case "missing":

@@ -51,11 +51,19 @@ def nearest(word: str, words: Iterable[str]) -> str | None:
     return folded[close[0]] if close else None
 
 
-def issue(why: str, key: str | tuple[str | int, ...] = (), hint: str | None = None) -> PydanticCustomError:
-    """An error about ``key``, relative to the object being validated; the loader places it in the file."""
+def issue(
+    why: str,
+    key: str | tuple[str | int, ...] = (),
+    hint: str | None = None,
+    *,
+    depends: bool = False,
+) -> PydanticCustomError:
+    """An error about ``key``, relative to the object being validated; the loader places it in the file.
+    `depends` is that of `Problem`."""
     path = (key,) if isinstance(key, str) else key
     said = f"{why} ({hint})" if hint else why
-    return PydanticCustomError("issue", "{said}", {"said": said, "why": why, "key": path, "hint": hint})
+    context = {"said": said, "why": why, "key": path, "hint": hint, "depends": depends}
+    return PydanticCustomError("issue", "{said}", context)
 
 
 @dataclass(frozen=True)
@@ -65,6 +73,8 @@ class Problem:
     path: tuple[str | int, ...]
     why: str
     hint: str | None = None
+    depends: bool = False
+    """Whether the value makes sense in itself, and beside other settings than these."""
 
 
 class Model(BaseModel):
@@ -89,6 +99,8 @@ class Model(BaseModel):
                 close = nearest(str(key), cls.keys())
                 expected = f"expected one of {', '.join(cls.keys())}"
                 hint = f"did you mean '{close}'?" if close else None
+                if str(key).endswith(")"):
+                    hint = "inside {...} a value with a comma in it needs quotes"
                 raise issue(f"unknown key '{key}'; {expected}", str(key), hint)
         return data
 

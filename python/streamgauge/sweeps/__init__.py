@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -84,8 +85,12 @@ def sweep(
     """
     targets = [scenario] if isinstance(scenario, Target) else list(scenario)
     axes = axes_of(over, settings)
+    points = points_of(targets, axes, settings=settings, mode=mode, seed=seed)
+    for one in points.left_out:
+        at = ", ".join(axis.settings[place] for axis, place in zip(axes, one.at, strict=True))
+        warnings.warn(f"left out: {at}: {one.why}", stacklevel=2)
     result = run_points(
-        points_of(targets, axes, settings=settings, mode=mode, seed=seed),
+        points,
         axes,
         Path(out),
         metrics=metrics,

@@ -1,12 +1,13 @@
-"""The points of a sweep: every combination of its axes' values, each refused, if it must be, before anything
-runs."""
+"""The points of a sweep: every combination of its axes' values, each refused or left out, if it must be,
+before anything runs."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from pydantic import ValidationError
 
@@ -19,7 +20,7 @@ from streamgauge.scenario.overrides import OverrideError, parse_assignment
 from streamgauge.scenario.problems import problems_of
 from streamgauge.systems.registry import Mode
 
-__all__ = ["MOST", "SweepPoint", "Target", "points_of"]
+__all__ = ["MOST", "ImpossiblePoint", "SweepPoint", "SweepPoints", "Target", "points_of"]
 
 Target = str | Path | Scenario
 """An id, a glob of ids, a file, or a scenario that was built in Python."""
@@ -39,6 +40,26 @@ class SweepPoint:
     """All that is set in it, ``ADDRESS=VALUE``, that of the axes last."""
 
 
+@dataclass(frozen=True)
+class ImpossiblePoint:
+    """A combination of values that no trial can have, each of which makes sense beside others."""
+
+    at: tuple[int, ...]
+    """The place of its value on each axis."""
+    why: str
+
+
+class SweepPoints(tuple[SweepPoint, ...]):
+    """The points of a sweep, and what is left out of it."""
+
+    left_out: tuple[ImpossiblePoint, ...]
+
+    def __new__(cls, points: Iterable[SweepPoint], left_out: Iterable[ImpossiblePoint] = ()) -> Self:
+        made = super().__new__(cls, points)
+        made.left_out = tuple(left_out)
+        return made
+
+
 def points_of(
     targets: Sequence[Target],
     axes: Sequence[Axis],
@@ -48,8 +69,9 @@ def points_of(
     way: str | None = None,
     seed: int = 1,
     told: Callable[[int, int], None] | None = None,
-) -> list[SweepPoint]:
-    """Every point, each scenario's in the order of its axes, the last varying fastest.
+) -> SweepPoints:
+    """Every point, each scenario's in the order of its axes, the last varying fastest. A combination that
+    makes no sense is left out where each of its values does beside others.
 
     Args:
         targets: what is swept.
@@ -74,6 +96,7 @@ def points_of(
     # What is swept may be what is missing, but then at no point.
     wrong = _why_not(targets, settings, mutants=True)
     by_scenario: dict[str, list[SweepPoint]] = {}
+    refused: list[tuple[tuple[int, ...], ScenarioError]] = []
     for done, at in enumerate(itertools.product(*(range(len(axis)) for axis in axes))):
         if told is not None:
             told(done, count)
@@ -90,11 +113,19 @@ def points_of(
         except ScenarioError as error:
             if wrong is not None and str(wrong) == str(error):
                 raise wrong from None
-            raise _explained(error, targets, settings, chosen) from None
+            refused.append((at, error))
+            continue
         for scenario in scenarios:
             point = SweepPoint(scenario, mode, at, (*settings, *chosen))
             by_scenario.setdefault(scenario.id, []).append(point)
-    return [point for points in by_scenario.values() for point in points]
+    points = [point for mine in by_scenario.values() for point in mine]
+    possible = [{point.at[place] for point in points} for place in range(len(axes))]
+    for at, reason in refused:
+        apart = all(place in mine for place, mine in zip(at, possible, strict=True))
+        if not points or not (reason.depends or apart):
+            chosen = [axis.settings[place] for axis, place in zip(axes, at, strict=True)]
+            raise _explained(reason, targets, settings, chosen)
+    return SweepPoints(points, (ImpossiblePoint(at, reason.message) for at, reason in refused))
 
 
 def _mode_of(scenarios: Sequence[Scenario], way: str | None) -> Mode:
@@ -138,7 +169,13 @@ def _overridden(scenario: Scenario, settings: Sequence[str]) -> Scenario:
         except ValidationError as error:
             problem = problems_of(error)[0]
             key = ".".join(str(part) for part in problem.path)
-            raise ScenarioError(problem.why, file=f"--set {setting}", key=key, hint=problem.hint) from None
+            raise ScenarioError(
+                problem.why,
+                file=f"--set {setting}",
+                key=key,
+                hint=problem.hint,
+                depends=problem.depends,
+            ) from None
     return scenario
 
 

@@ -22,7 +22,7 @@ from streamgauge.scenario.lower import Keep
 from streamgauge.scenario.over import Axis
 from streamgauge.scenario.settings import set_folder
 from streamgauge.sweeps.measures import MetricOf, leaves_at, measured_of
-from streamgauge.sweeps.points import SweepPoint
+from streamgauge.sweeps.points import ImpossiblePoint, SweepPoint, SweepPoints
 from streamgauge.sweeps.table import SweepRow, frame_of, rows_json
 
 if TYPE_CHECKING:
@@ -52,6 +52,8 @@ class SweepResult:
     """Whether its metrics were asked for by name."""
     interrupted: bool = False
     set_aside: tuple[SetAside, ...] = ()
+    left_out: tuple[ImpossiblePoint, ...] = ()
+    """Combinations that no trial can have."""
 
     @property
     def scenarios(self) -> list[str]:
@@ -110,6 +112,10 @@ class SweepResult:
                 found.append((point, invalid, len(valid)))
         return found
 
+    def labels_at(self, at: Sequence[int]) -> dict[str, str]:
+        """The values of a combination, by address."""
+        return {axis.address: axis.labels[place] for axis, place in zip(self.axes, at, strict=True)}
+
     def frame(self) -> pl.DataFrame:
         """The rows as a tidy frame; see `frame_of`."""
         return frame_of(self.rows, self.axes)
@@ -127,6 +133,7 @@ class SweepResult:
             "axes": axes,
             "metrics": [{"name": name, "title": METRICS[name].title} for name in self.metrics],
             "rows": rows_json(self.rows, self.axes),
+            "left_out": [{"point": self.labels_at(one.at), "why": one.why} for one in self.left_out],
             "trials": len(self.outcomes),
             "planned": self.planned,
             "interrupted": self.interrupted,
@@ -187,6 +194,7 @@ def run_points(
         wall_s=time.monotonic() - began,
         interrupted=interrupted,
         set_aside=tuple(moved),
+        left_out=points.left_out if isinstance(points, SweepPoints) else (),
     )
 
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import model_validator
+from pydantic import PlainSerializer, PlainValidator, WithJsonSchema, model_validator
 
-from streamgauge.scenario.values import TAG_MARK, Flag, Model, a_quantity, issue, nearest
-from streamgauge.units import Bdp, Packets, Percent, Quantity, Size, Time
+from streamgauge.scenario.values import TAG_MARK, Flag, Model, issue, nearest
+from streamgauge.units import Bdp, Packets, Percent, Quantity, Size, Time, UnitError, parse
 
 __all__ = [
     "MAX_IP_BYTES",
     "Flag",
-    "Limit",
+    "LimitChoice",
+    "QueueLimit",
     "Settings",
     "Switch",
     "Switched",
@@ -31,8 +33,63 @@ __all__ = [
 #: The largest IP packet that we send; a bottleneck counts 14 bytes more unless its layer is ip.
 MAX_IP_BYTES = 1500
 
+LIMITS = (Size, Packets, Time, Bdp)
+"""What a queue's limit is counted in."""
+_CHOICE = re.compile(r"\s*(max|min)\s*\((.*)\)\s*")
+
+
+@dataclass(frozen=True)
+class LimitChoice:
+    """The greatest or the least of several limits, ``max(0.5 BDP, 4 packets)``: rate and delay decide which
+    of them it is."""
+
+    pick: Literal["max", "min"]
+    limits: tuple[Quantity, ...]
+
+    def __str__(self) -> str:
+        return f"{self.pick}({', '.join(map(str, self.limits))})"
+
+
+def _limit(value: Any) -> Quantity | LimitChoice:
+    if isinstance(value, LimitChoice | Quantity) and type(value) in (LimitChoice, *LIMITS):
+        return value
+    text = value if isinstance(value, str) else str(value) if isinstance(value, Quantity) else repr(value)
+    try:
+        if (match := _CHOICE.fullmatch(text)) is None:
+            if re.match(r"\s*(max|min)\s*\(", text):
+                raise issue(
+                    f"'{text.strip()}' has no closing bracket",
+                    hint="inside {...} of YAML a value with a comma needs quotes: "
+                    '"droptail max(0.5 BDP, 4 packets)"',
+                )
+            return parse(text, *LIMITS)
+        found = tuple(parse(part, *LIMITS) for part in match[2].split(","))
+    except UnitError as error:
+        raise issue(str(error)) from None
+    if len(found) < 2:
+        raise issue(f"{text.strip()} chooses among one limit; expected such as max(0.5 BDP, 4 packets)")
+    return LimitChoice("max" if match[1] == "max" else "min", found)
+
+
 #: How much a queue holds.
-Limit = a_quantity(Size, Packets, Time, Bdp)
+QueueLimit = Annotated[
+    Quantity | LimitChoice,
+    PlainValidator(_limit),
+    PlainSerializer(str, return_type=str, when_used="json"),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                *(kind.__get_pydantic_json_schema__(None, None) for kind in LIMITS),
+                {
+                    "type": "string",
+                    "description": "The greatest or the least of several limits.",
+                    "pattern": r"^\s*(max|min)\s*\([^,()]+(,[^,()]+)+\)\s*$",
+                    "examples": ["max(0.5 BDP, 4 packets)"],
+                },
+            ]
+        }
+    ),
+]
 
 
 def ascending(times: list[Time], key: str) -> None:

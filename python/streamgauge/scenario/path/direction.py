@@ -179,6 +179,7 @@ def _bottleneck_sound(where: Where, bottleneck: Bottleneck) -> None:
             f"a queue of {limit}{meaning} cannot hold one packet of {most} B",
             (*where, "queue"),
             f"expected at least {most} B",
+            depends=isinstance(limit, Time),
         )
     if (
         isinstance(bottleneck.rate, Trace)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from streamgauge.scenario.path.common import LimitChoice
 from streamgauge.scenario.path.delay import (
     DelaySettings,
     GammaJitter,
@@ -46,7 +47,7 @@ from streamgauge.scenario.path.stages import (
 from streamgauge.scenario.path.trace import Trace
 from streamgauge.units import Bdp, Packets, Quantity, Rate, Size, Time
 
-__all__ = ["bdp_bytes", "direction_plan", "path_plan"]
+__all__ = ["bdp_bytes", "direction_plan", "path_plan", "settled_limit"]
 
 Json = dict[str, Any]
 
@@ -183,7 +184,33 @@ def bdp_bytes(bottleneck: Bottleneck, limit: Bdp, base_rtt_ns: int) -> int | Non
     return int(-(-bit_ns // 8_000_000_000))
 
 
-def _limit(bottleneck: Bottleneck, limit: Quantity | None, base_rtt_ns: int) -> Json | None:
+def settled_limit(bottleneck: Bottleneck, choice: LimitChoice, base_rtt_ns: int) -> Quantity | None:
+    """The limit that a choice comes to: limits of one kind are told apart as they are, others by their bytes,
+    a packet being the largest that we send. ``None`` if that takes a constant rate and there is none."""
+    pick = max if choice.pick == "max" else min
+    if len({type(one) for one in choice.limits}) == 1:
+        return pick(choice.limits, key=lambda one: one.amount)
+    held = [_bytes_of(bottleneck, one, base_rtt_ns) for one in choice.limits]
+    known = [one for one in held if one is not None]
+    return Size.of(pick(known)) if len(known) == len(held) else None
+
+
+def _bytes_of(bottleneck: Bottleneck, limit: Quantity, base_rtt_ns: int) -> int | None:
+    match limit:
+        case Size():
+            return limit.bytes
+        case Packets():
+            return int(limit.amount) * bottleneck.packet_bytes
+        case Bdp():
+            return bdp_bytes(bottleneck, limit, base_rtt_ns)
+        case Time() if isinstance(bottleneck.rate, Rate):
+            return limit.ns * bottleneck.rate.bps // 8_000_000_000
+    return None
+
+
+def _limit(bottleneck: Bottleneck, limit: Quantity | LimitChoice | None, base_rtt_ns: int) -> Json | None:
+    if isinstance(limit, LimitChoice):
+        limit = settled_limit(bottleneck, limit, base_rtt_ns)
     match limit:
         case None:
             return None
@@ -208,7 +235,7 @@ def fixed_delay_ns(behind: Sequence[AnyStage]) -> int:
 
 
 def _queue(bottleneck: Bottleneck, behind: Sequence[AnyStage], base_rtt_ns: int) -> Json:
-    def limit(of: Quantity | None) -> Json | None:
+    def limit(of: Quantity | LimitChoice | None) -> Json | None:
         return _limit(bottleneck, of, base_rtt_ns)
 
     queue: AnyQueue = bottleneck.queue

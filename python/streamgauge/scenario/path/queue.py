@@ -1,7 +1,7 @@
 """Queue disciplines and what they are set to. Defaults are those of the RFC or of Linux, as each says.
 
-A limit counts the packet being sent too. It is bytes, packets, a time that the rate takes to drain it, or
-BDP.
+A limit counts the packet being sent too. It is bytes, packets, a time that the rate takes to drain it, BDP,
+or the greatest or the least of these: ``max(0.5 BDP, 4 packets)``.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
+from streamgauge.scenario.path.commas import CHOICES
 from streamgauge.scenario.path.common import (
     Flag,
-    Limit,
+    LimitChoice,
+    QueueLimit,
     Settings,
     at_most_everything,
     choose,
@@ -48,8 +50,9 @@ Threshold = a_quantity(Size, Packets)
 
 
 def _limit_sound(limit: Any, key: str) -> None:
-    if isinstance(limit, Packets):
-        whole_packets(limit, key)
+    for one in limit.limits if isinstance(limit, LimitChoice) else (limit,):
+        if isinstance(one, Packets):
+            whole_packets(one, key)
 
 
 def _target_sound(target: Time, interval: Time) -> None:
@@ -65,7 +68,7 @@ def _target_sound(target: Time, interval: Time) -> None:
 class DropTail(Model):
     """Drops arrivals that do not fit. The limit counts the packet being sent too."""
 
-    droptail: Limit
+    droptail: QueueLimit
 
     @model_validator(mode="after")
     def _sound(self) -> DropTail:
@@ -94,7 +97,7 @@ class DrdSettings(Settings):
     """From here on 95 % are dropped (drdmax)."""
     congested: Packets | None = None
     """From here on ECN-capable packets that are taken are marked (drdcongest); never if left out."""
-    limit: Limit | None = None
+    limit: QueueLimit | None = None
     """None if left out."""
 
     @model_validator(mode="after")
@@ -122,7 +125,7 @@ class RedSettings(Settings):
 
     first: ClassVar[str | None] = "limit"
 
-    limit: Limit
+    limit: QueueLimit
     """Arrivals that do not fit are dropped."""
     min: Threshold | None = None  # type: ignore[valid-type]
     """Below this average nothing is dropped; a third of `max` if left out, as tc-red does."""
@@ -185,7 +188,7 @@ class CoDelSettings(Settings):
 
     first: ClassVar[str | None] = "limit"
 
-    limit: Limit = Field(default=Packets("1000 packets"))
+    limit: QueueLimit = Field(default=Packets("1000 packets"))
     """Linux's by default."""
     target: Time = Field(default=Time("5 ms"))
     """Acceptable standing delay (section 4)."""
@@ -215,7 +218,7 @@ class FqCoDelSettings(Settings):
 
     first: ClassVar[str | None] = "limit"
 
-    limit: Limit = Field(default=Packets("10240 packets"))
+    limit: QueueLimit = Field(default=Packets("10240 packets"))
     """Of all queues together (section 5.2)."""
     target: Time = Field(default=Time("5 ms"))
     interval: Time = Field(default=Time("100 ms"))
@@ -254,7 +257,7 @@ class PieSettings(Settings):
 
     first: ClassVar[str | None] = "limit"
 
-    limit: Limit = Field(default=Packets("1000 packets"))
+    limit: QueueLimit = Field(default=Packets("1000 packets"))
     """Linux's by default."""
     target: Time = Field(default=Time("15 ms"))
     """Queueing delay aimed at (section 4.2)."""
@@ -300,7 +303,7 @@ class DualPi2Settings(Settings):
 
     first: ClassVar[str | None] = "limit"
 
-    limit: Limit = Field(default=Time("250 ms"))
+    limit: QueueLimit = Field(default=Time("250 ms"))
     """Of both queues together."""
     target: Time = Field(default=Time("15 ms"))
     """Queueing delay aimed at for classic traffic."""
@@ -386,7 +389,7 @@ _NEED_LIMIT = ("droptail", "nistnet", "red")
 
 def queue_words(value: Any) -> Any:
     """``droptail 10 kB`` is short for ``{droptail: 10 kB}``."""
-    if isinstance(value, str) and value.strip()[:1].isdigit():
+    if isinstance(value, str) and (value.strip()[:1].isdigit() or value.strip().startswith(CHOICES)):
         raise issue(f"{value!r} names no queue discipline; expected such as 'droptail {value}'")
     chosen = choose(value, "queue discipline", QUEUES, "droptail 10 kB")
     if isinstance(chosen, dict):
@@ -412,10 +415,10 @@ Queue = Annotated[
 ]
 
 
-def limit_of(queue: AnyQueue) -> tuple[tuple[str, ...], Quantity | None]:
+def limit_of(queue: AnyQueue) -> tuple[tuple[str, ...], Quantity | LimitChoice | None]:
     """Where a queue's limit stands, relative to the queue, and what it is; ``None`` for no limit."""
     name = next(iter(type(queue).model_fields))
     inner = getattr(queue, name)
-    if isinstance(inner, Quantity):
+    if isinstance(inner, Quantity | LimitChoice):
         return (name,), inner
     return (name, "limit"), inner.limit

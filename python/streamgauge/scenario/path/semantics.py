@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from typing import Any
 
 from streamgauge.claims.dimension import plain
-from streamgauge.scenario.path.common import Switched
+from streamgauge.scenario.path.common import LimitChoice, Switched
 from streamgauge.scenario.path.delay import DelaySettings
 from streamgauge.scenario.path.direction import Path, Where
-from streamgauge.scenario.path.plan import bdp_bytes
+from streamgauge.scenario.path.plan import bdp_bytes, settled_limit
 from streamgauge.scenario.path.queue import Drd, NistNet, Red, RedSettings, limit_of, red_thresholds
 from streamgauge.scenario.path.rate import RateSteps, Square
 from streamgauge.scenario.path.stages import AnyStage, Bottleneck, Delay
 from streamgauge.scenario.values import Problem, nearest
-from streamgauge.units import Bdp, Packets, Rate, Size, Time
+from streamgauge.units import Bdp, Packets, Quantity, Rate, Size, Time
 
 __all__ = ["late_changes", "path_problems"]
 
@@ -50,7 +49,14 @@ def _queue_problems(
     where: Where, bottleneck: Bottleneck, behind: AnyStage | None, rtt_ns: int
 ) -> Iterator[Problem]:
     key = (*where, "queue")
-    _, limit = limit_of(bottleneck.queue)
+    _, asked = limit_of(bottleneck.queue)
+    choice = asked if isinstance(asked, LimitChoice) else None
+    limit = settled_limit(bottleneck, asked, rtt_ns) if isinstance(asked, LimitChoice) else asked
+    if choice is not None and limit is None:
+        yield Problem(
+            key, f"{choice} of a rate that changes is not one size; say it in bytes, packets or time"
+        )
+        return
     held = limit.bytes if isinstance(limit, Size) else None
     if isinstance(limit, Time) and isinstance(bottleneck.rate, Rate):
         held = limit.ns * bottleneck.rate.bps // 8_000_000_000
@@ -66,13 +72,17 @@ def _queue_problems(
                 key, f"{limit} of a rate that changes is not one size; say it in bytes, packets or time"
             )
             return
-        if held < bottleneck.packet_bytes:
-            yield Problem(
-                key, f"a queue of {limit}, {held} B, cannot hold one packet of {bottleneck.packet_bytes} B"
-            )
-            return
-    if isinstance(bottleneck.queue, Red):
-        yield from _red_problems((*key, "red"), bottleneck.queue.red, held)
+    # Of sizes and times that stand alone the direction itself has seen to it.
+    if (isinstance(limit, Bdp) or choice is not None) and held is not None and held < bottleneck.packet_bytes:
+        yield Problem(
+            key,
+            f"a queue of {choice or limit}, {held} B, cannot hold one packet of {bottleneck.packet_bytes} B",
+            f"expected such as max({limit}, 4 packets)" if choice is None else None,
+            depends=True,
+        )
+        return
+    if isinstance(bottleneck.queue, Red) and limit is not None:
+        yield from _red_problems((*key, "red"), bottleneck.queue.red, limit, held)
     if isinstance(bottleneck.queue, NistNet | Drd) and isinstance(behind, Delay):
         delay = behind.delay
         if isinstance(delay, DelaySettings) and (
@@ -85,8 +95,7 @@ def _queue_problems(
             )
 
 
-def _red_problems(key: Where, red: RedSettings, held_bytes: int | None) -> Iterator[Problem]:
-    limit: Any = red.limit
+def _red_problems(key: Where, red: RedSettings, limit: Quantity, held_bytes: int | None) -> Iterator[Problem]:
     if isinstance(limit, Packets):
         unit, held = "packets", int(limit.amount)
     else:

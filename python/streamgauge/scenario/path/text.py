@@ -8,7 +8,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticCustomError
 
 from streamgauge.errors import ScenarioError
-from streamgauge.scenario.path.commas import KEYS, queue_in_full, split_values
+from streamgauge.scenario.path.commas import KEYS, queue_in_full, split_pairs, split_values
 from streamgauge.scenario.path.common import Settings
 from streamgauge.scenario.path.delay import DelaySettings
 from streamgauge.scenario.path.direction import Direction
@@ -51,7 +51,7 @@ def direction_of_text(text: str, *, source: str = "", base: Direction | None = N
             _read(meant, source, base)
         except ScenarioError:
             raise error from None
-        for part in text.split(","):
+        for part in split_pairs(text):
             pairs = split_values(*part.strip().partition(" ")[::2])
             if len(pairs) > 1:
                 raise ScenarioError(
@@ -64,7 +64,7 @@ def direction_of_text(text: str, *, source: str = "", base: Direction | None = N
 
 
 def _with_commas(text: str) -> str:
-    pairs = [split_values(*part.strip().partition(" ")[::2]) for part in text.split(",")]
+    pairs = [split_values(*part.strip().partition(" ")[::2]) for part in split_pairs(text)]
     return ", ".join(" ".join(pair) for several in pairs for pair in several)
 
 
@@ -73,7 +73,7 @@ def _read(text: str, source: str, base: Direction | None) -> Direction:
         return ScenarioError(why, file=source or None, key=key, hint=hint)
 
     said: dict[str, Any] = {}
-    for part in text.split(","):
+    for part in split_pairs(text):
         key, _, value = part.strip().partition(" ")
         value = value.strip()
         if not key:
