@@ -70,7 +70,7 @@ BAD: dict[str, tuple[Any, str]] = {
     "broken": (b"{broken", "not JSON"),
     "half a line": (b'{"t_s": 3, "name": "le', "not JSON"),
     "not UTF-8": (b'{"t_s": 3, "name": "\xff"}', "not JSON"),
-    "nested without end": (b"[" * 20_000, "not JSON"),
+    "nested without end": (b"[" * 20_000, "nested too deeply"),
     "a list": ([GOOD], "not a JSON object"),
     "a text as value": (GOOD | {"value": "fast"}, 'value "fast" is not a number'),
     "a truth as value": (GOOD | {"value": True}, "value true is not a number"),
@@ -81,6 +81,14 @@ BAD: dict[str, tuple[Any, str]] = {
     "no time": ({"name": "x"}, "has no time"),
     "a text as time": (GOOD | {"t_s": "3"}, 't_s "3" is not a number'),
     "before it was started": (GOOD | {"t_s": 0.5}, "0.5 s of the trial, before the player was started"),
+    "long before any trial": (b'{"t_s": -1e300, "name": "x"}', "before the player was started"),
+    "long after every trial": (b'{"t_s": 1e308, "name": "x"}', "after its end"),
+    "an immense integer": (b'{"t_monotonic_ns": -1' + b"0" * 307 + b', "name": "x"}', "before the player"),
+    "too many digits": (b'{"t_s": 3, "value": 1' + b"0" * 5_000 + b', "name": "x"}', "not JSON"),
+    "nested in a key": (b'{"t_s": 3, "name": "x", "value": ' + b"[" * 900 + b"]" * 900 + b"}", "value"),
+    "lines in a name": (GOOD | {"name": "a\nb"}, "is not one line of at most 200 characters"),
+    "a name without end": (GOOD | {"name": "x" * 60_000}, "is not one line of at most 200 characters"),
+    "NUL": (b'{"t_s": 3, "name": "x"}\x00', "not JSON"),
     "after the end": (GOOD | {"t_s": 14}, "14 s of the trial, after its end"),
     "another clock": (GOOD | {"t_monotonic_ns": 1_790_000_000 * S}, "after its end"),
     "no name": ({"t_s": 3, "value": 1}, "has no name"),
@@ -136,21 +144,26 @@ def test_nothing_but_a_plain_file_is_read(tmp_path: Path) -> None:
     flow = FlowSetup(name="web", index=0, system="command", folder=tmp_path)
     file = flow.out("player") / EVENTS_FILE
     file.unlink()
-    for make in (file.mkdir, lambda: (file.rmdir(), file.symlink_to("/etc/hostname"))):
+    made = {
+        "is a folder, not a file": file.mkdir,
+        "is a symbolic link, which is not followed": lambda: (file.rmdir(), file.symlink_to("/etc/hostname")),
+    }
+    for why, make in made.items():
         make()
         faults: list[str] = []
         assert read_events(flow, "player", CLOCK, faults) == []
-        assert faults == ["web-player-events.jsonl is no plain file"]
+        assert faults == [f"web-player-events.jsonl {why}"]
 
 
 def test_a_machine_of_ours_prints_events_among_other_lines(tmp_path: Path) -> None:
-    said, file = tmp_path / "stdout.log", tmp_path / "events.jsonl"
+    flow = FlowSetup(name="web", index=0, system="command", folder=tmp_path)
+    flow.out("player").mkdir()
     told = GOOD | {"flow": "video"}
-    said.write_bytes(
+    (flow.out("player") / "stdout.log").write_bytes(
         _lines({"event": "ready"}, told, b"{broken", {"event": "stopped", "stats": {"a": 1}}) + b'{"na'
     )
-    assert split_said(said, file) == {"event": "stopped", "stats": {"a": 1}}
-    events, faults = _read(file.read_bytes(), tmp_path)
+    assert split_said(flow, "player", []) == {"event": "stopped", "stats": {"a": 1}}
+    events, faults = _read((flow.out("player") / EVENTS_FILE).read_bytes(), tmp_path)
     assert [one["name"] for one in events] == ["level"]
     assert faults == ["web-player-events.jsonl:2: not JSON"]
 

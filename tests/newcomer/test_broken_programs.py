@@ -89,6 +89,64 @@ def test_each_program_that_dies_is_named_once(anybody: Person) -> None:
     _assert_nothing_left()
 
 
+HOSTILE = """
+import os, signal, subprocess
+os.chdir(os.environ["STREAMGAUGE_OUT"])
+open("n" * 245, "w").write("long name")
+open("two" + chr(10) + "lines", "w").write("odd name")
+open(bytes([255, 254]), "w").write("no characters")
+os.mkfifo("pipe")
+open("holes", "w").truncate(1 << 40)
+with open(os.environ["STREAMGAUGE_EVENTS"], "wb") as events:
+    for line in LINES:
+        events.write(line + bytes([10]))
+os.remove("stderr.log")
+os.symlink(SECRET, "stderr.log")
+os.kill(os.getpid(), 40)
+"""
+LINES = [
+    b'{"t_s": -1e300, "name": "stall"}',
+    b'{"t_s": 0.5, "name": "frame_shown", "value": 1e300}',
+    b'{"t_s": 0.5, "name": "level_changed", "value": -1e308}',
+    b'{"t_s": 0.5, "name": "x", "value": NaN}',
+    b"[" * 5000,
+    b"x" * 10_000_000,
+    b"\x00\xff",
+]
+
+
+def test_a_record_outlives_what_its_programs_leave(anybody: Person) -> None:
+    """Names, links, pipes, lines, an end by a signal without a name: each once lost the record."""
+    secret = anybody.home / "secret"
+    secret.write_text("read-through-a-link")
+    program = anybody.home / "hostile.py"
+    lines = ", ".join(f"{line[:1]!r} * {len(line)}" if len(set(line)) == 1 else repr(line) for line in LINES)
+    text = HOSTILE.replace("LINES", f"[{lines}]").replace("SECRET", repr(str(secret)))
+    program.write_text(text)
+    program.chmod(0o644)
+    flow = f"""
+  web:
+    role: subject
+    system:
+      server: sh -c 'touch $STREAMGAUGE_READY; sleep 60'
+      player: [{{name: hostile, command: python3 $STREAMGAUGE_HELPERS/hostile.py, helpers: [{program}]}}]"""
+    done = _run(anybody, scenario(flow, until="2 s"), "hostile")
+    assert done.returncode == 2 and "Traceback" not in done.stderr, done.stderr
+    assert "read-through-a-link" not in done.stdout + done.stderr
+    (trial,) = json.loads(done.stdout)["trials"]
+    why = "; ".join(trial["why"])
+    assert "was killed by signal 40 (stderr.log is a symbolic link, which is not followed)" in why
+    assert "web-player-hostile-events.jsonl:1: its time is -1" in why
+    assert "web-player-hostile-events.jsonl:4: value is not a finite number" in why
+    record = Path(trial["directory"])
+    told = (record / "logs" / "left-out.txt").read_text()
+    assert told.splitlines() == json.loads((record / "provenance.json").read_text())["log_remarks"]
+    assert told.count(" is kept as ") == 3 and told.count("; it is left out") == 3
+    kept = {file.read_text(errors="replace") for file in (record / "logs").iterdir()}
+    assert {"long name", "odd name", "no characters"} <= kept
+    assert not any("read-through-a-link" in text for text in kept)
+
+
 def test_untidy_programs_harm_nothing(anybody: Person) -> None:
     trial = the_valid_one(anybody.trials(scenario("\n".join(UNTIDY.values()), until="3 s")))
     logs = Path(trial["directory"]) / "logs"

@@ -24,6 +24,7 @@ from streamgauge.emu.witness_files import stamps_file
 from streamgauge.errors import CannotRunError
 from streamgauge.systems.adapter import SIDES, Clock, Collected, FlowSetup, Process
 from streamgauge.systems.adapters import adapter_for
+from streamgauge.systems.collecting import collect
 from streamgauge.systems.command import UNSUPPORTED
 from streamgauge.systems.processes import main_process
 from streamgauge.systems.relay import RelaySetup
@@ -358,7 +359,7 @@ class Conductor:
             elif missing:
                 collected = Collected(faults=[f"its {missing[0]} was never started"])
             else:
-                collected = adapter_for(flow).collect(flow, clock)
+                collected = collect(adapter_for(flow), flow, clock)
             found[flow.name] = {
                 "events": collected.events,
                 "congestion_control": by_linux_name(collected.congestion_control, self.request.own_controls),

@@ -15,10 +15,13 @@ from typing import IO, Any
 
 from streamgauge.systems.adapter import READY_FILE, FlowSetup, Process, place, whose
 from streamgauge.systems.command import UNSUPPORTED, programs_path
+from streamgauge.systems.player_files import FileRefusedError, exists_in, printable, read_in, tail_of
 
 SHOWN_UID = 1000
 """User id that players see in the ordinary user's way."""
 
+FIRST_BYTES = 1 << 20
+"""Of its output, in which the line is looked for by which it is ready."""
 LAST_BYTES = 65_536
 """Of a log, however long, in which the last words are looked for."""
 
@@ -95,19 +98,24 @@ class Running:
             case None:
                 return True
             case "line":
-                said = self.out / "stdout.log"
-                if not said.is_file():
+                try:
+                    said = read_in(self.out, "stdout.log", FIRST_BYTES)
+                except FileRefusedError:
                     return False
-                return '"event":"ready"' in said.read_text(errors="replace").replace(" ", "")
+                return said is not None and b'"event":"ready"' in said.data.replace(b" ", b"")
             case "end":
                 return self.popen.poll() == 0
             case "port":
                 return _listens(self.popen.pid, self.flow.port)
             case "file":
-                return (self.out / READY_FILE).exists()
+                return exists_in(self.out, READY_FILE)
             case "file or port":
-                return (self.out / READY_FILE).exists() or _listens(self.popen.pid, self.flow.port)
-            case file:
+                return exists_in(self.out, READY_FILE) or _listens(self.popen.pid, self.flow.port)
+            case path:
+                file = Path(os.path.normpath(path))
+                if file.is_relative_to(self.flow.folder):
+                    # Programs own that folder, and could put a link to another file there.
+                    return exists_in(self.flow.folder, file.relative_to(self.flow.folder), filled=True)
                 return file.is_file() and file.stat().st_size > 0
 
     def sign(self) -> str:
@@ -154,15 +162,13 @@ class Running:
         """The last line of its stderr, or of its stdout if that is empty and its own."""
         # What is ready by a line speaks to us there.
         for name in ("stderr.log", "stdout.log")[: 1 if self.spec.ready == "line" else 2]:
-            file = self.out / name
-            if not file.is_file():
-                continue
-            with file.open("rb") as source:
-                source.seek(max(0, file.stat().st_size - LAST_BYTES))
-                text = source.read(LAST_BYTES).decode(errors="replace")
+            try:
+                text = tail_of(self.out, name, LAST_BYTES).decode(errors="replace")
+            except FileRefusedError as error:
+                return f"{name} {error}"
             lines = [line.strip() for line in text.splitlines() if line.strip()]
             if lines:
-                return lines[-1][:300]
+                return printable(lines[-1])
         return ""
 
     def fate(self) -> str:
@@ -170,9 +176,17 @@ class Running:
         code = self.popen.returncode
         if code is None:
             return "is running"
-        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
+        how = f"was killed by {_signal(-code)}" if code < 0 else f"ended with status {code}"
         words = self.last_words()
         return how + (f" ({words})" if words else "")
+
+
+def _signal(number: int) -> str:
+    """Its name; real-time signals have none."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 def furnish(flow: FlowSetup, spec: Process, owner: int | None) -> None:
@@ -242,7 +256,9 @@ def start(flow: FlowSetup, spec: Process, *, is_main: bool, way: str, uid: int) 
 
 
 def _log(file: Path) -> IO[bytes]:
-    return file.open("wb")
+    """A new file, in place of whatever another program of the same user has put there."""
+    file.unlink(missing_ok=True)
+    return os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644), "wb")
 
 
 def _listens(pid: int, port: int) -> bool:

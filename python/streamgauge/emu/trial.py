@@ -150,6 +150,7 @@ def _provenance(
         "emulator": measured["link_class"],
         "network": measured["network"],
         "processes": measured["processes"],
+        "log_remarks": measured["log_remarks"],
         "counters": measured["counters"],
         "t0_realtime_ns": measured["t0_realtime_ns"],
         "systems": {

@@ -11,7 +11,6 @@ import json
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +21,11 @@ from streamgauge.emu.conduct import Conductor
 from streamgauge.emu.errors import TrialBrokenError
 from streamgauge.emu.helper import Helper
 from streamgauge.emu.inside import FIRST_RUNS, WORK, answer, tell
+from streamgauge.emu.logs import keep_logs
 from streamgauge.emu.path_pairs import PathPair, path_pairs
 from streamgauge.emu.trial_request import FIRST_PORT, PORTS_PER_FLOW, TrialRequest, command_lines
-from streamgauge.systems.adapter import SIDES, FlowSetup
+from streamgauge.systems.adapter import FlowSetup
 from streamgauge.systems.relay import RelaySetup
-
-KEPT_LOG_BYTES = 20_000_000
-"""A larger file that a process leaves is cut in the trial's logs."""
 
 
 def main() -> int:
@@ -70,7 +67,7 @@ def run(request: TrialRequest) -> dict[str, Any]:
                 loader.poll()  # raises if it died, and with it the control for new connections
         finally:
             conductor.kill_all()
-            keep_logs([*flows, *relays], logs)
+            log_remarks = keep_logs([*flows, *relays], logs)
     finally:
         if link.popen.poll() is None:
             link.popen.kill()
@@ -79,6 +76,7 @@ def run(request: TrialRequest) -> dict[str, Any]:
             loader.end()
     measured |= {
         "preflight": preflight,
+        "log_remarks": log_remarks,
         "link_class": {key: class_.get(key) for key in ("class", "mlock")},
         "network": {
             "namespaces": network.namespaces,
@@ -203,21 +201,6 @@ def measure_path(request: TrialRequest, link: Helper, engine: str) -> dict[str, 
     found: dict[str, Any] = json.loads(done.stdout)
     link.ask("reset", cmd="reset")
     return found
-
-
-def keep_logs(flows: list[FlowSetup], logs: Path) -> None:
-    """Copies what the processes of flows and relays left into the trial's logs."""
-    began = time.monotonic()
-    for flow in flows:
-        for side in (*SIDES, "relay"):
-            for file in sorted((flow.folder / side).rglob("*")):
-                if not file.is_file() or file.is_symlink() or file.stat().st_size == 0:
-                    continue
-                name = "-".join([flow.name, side, *file.relative_to(flow.folder / side).parts])
-                with file.open("rb") as source, (logs / name).open("wb") as target:
-                    target.write(source.read(KEPT_LOG_BYTES))
-        if time.monotonic() - began > 10:
-            return
 
 
 if __name__ == "__main__":

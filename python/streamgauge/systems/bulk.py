@@ -20,11 +20,14 @@ from streamgauge.systems.adapter import (
 )
 from streamgauge.systems.events import event
 from streamgauge.systems.node import NodeAdapter
+from streamgauge.systems.player_files import UNFIT, FileRefusedError, read_in
 from streamgauge.systems.system import System, of_machine
 
 BLOCK = 128 * 1024
 """What iperf3 writes at once over TCP unless told otherwise. It stops after the block that reaches the bytes
 asked for, so that 14 kB would be 128 KiB."""
+LARGEST_RESULT_BYTES = 200_000_000
+"""Of what iperf3 prints at its end: some 500 bytes for each second and stream."""
 LARGEST_SOCKET_BUFFER = 212_992
 """Linux's default net.core.rmem_max: the largest window that iperf3 may set. Above it the route limits it."""
 
@@ -86,27 +89,42 @@ class Bulk:
         result = _result(flow, "player", found)
         if result is None:
             return found
+        try:
+            self._received(result, clock, found)
+        except UNFIT:
+            found.faults.append(f"{_shown(flow, 'player')}: not iperf3's result as its versions write it")
+        sent = _result(flow, "server", found)
+        try:
+            self._sent(sent or {}, clock, found)
+        except UNFIT:
+            found.faults.append(f"{_shown(flow, 'server')}: not iperf3's result as its versions write it")
+        if found.congestion_control is None:
+            # In reverse mode the server knows best; its own file is complete only if it ended in order.
+            end = result.get("end")
+            found.congestion_control = end.get("sender_tcp_congestion") if isinstance(end, dict) else None
+        return found
+
+    @staticmethod
+    def _received(result: Mapping[str, Any], clock: Clock, found: Collected) -> None:
         for interval in result.get("intervals", ()):
             total = interval["sum"]
             at = clock.started["player"] + round(total["end"] * 1e9)
             found.events.append(
                 event(at, "goodput", total["bits_per_second"], "bit/s", "iperf3, receiver, one interval")
             )
-        sent = _result(flow, "server", found)
-        for interval in (sent or {}).get("intervals", ()):
+        received = result.get("end", {}).get("sum_received", {}).get("bytes")
+        if received:
+            found.received_bytes, found.received_what = int(received), "payload counted by iperf3"
+
+    @staticmethod
+    def _sent(sent: Mapping[str, Any], clock: Clock, found: Collected) -> None:
+        for interval in sent.get("intervals", ()):
             for stream in interval["streams"]:
                 at = clock.started["player"] + round(stream["end"] * 1e9)
                 for key, name, unit, factor in _STREAM:
                     if key in stream:
                         found.events.append(event(at, name, stream[key] * factor, unit, "iperf3, sender"))
-        end = result.get("end", {})
-        received = end.get("sum_received", {}).get("bytes")
-        if received:
-            found.received_bytes, found.received_what = int(received), "payload counted by iperf3"
-        # In reverse mode the server knows best; its own file is complete only if it ended in order.
-        used = (sent or {}).get("end", {}).get("sender_tcp_congestion") or end.get("sender_tcp_congestion")
-        found.congestion_control = used
-        return found
+        found.congestion_control = sent.get("end", {}).get("sender_tcp_congestion")
 
 
 # iperf3's per-interval figures of the sending socket (tcp_info), by our names.
@@ -124,17 +142,27 @@ def _block(total: int) -> int:
 
 
 def _result(flow: FlowSetup, side: str, found: Collected) -> dict[str, Any] | None:
-    file = flow.folder / side / "stdout.log"
-    text = file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
-    if not text.strip():
+    """What iperf3 printed at its end, if that is one JSON object; why not, is put in the faults."""
+    try:
+        printed = read_in(flow.folder / side, "stdout.log", LARGEST_RESULT_BYTES)
+    except FileRefusedError as error:
+        found.faults.append(f"{_shown(flow, side)} {error}")
+        return None
+    if printed is None or not printed.data.strip():
         found.faults.append(f"iperf3's {side} left no result")
         return None
     try:
-        result: dict[str, Any] = json.loads(text)
-    except ValueError as error:
-        found.faults.append(f"iperf3's {side} left a broken result ({error})")
+        result = json.loads(printed.data.decode(errors="replace"))
+        if not isinstance(result, dict):
+            raise ValueError("not a JSON object")
+    except (ValueError, RecursionError) as error:
+        found.faults.append(f"{_shown(flow, side)}: iperf3's {side} left a broken result ({error})")
         return None
     return result
+
+
+def _shown(flow: FlowSetup, side: str) -> str:
+    return f"{flow.name}-{side}-stdout.log"
 
 
 SYSTEM: System = of_machine("bulk", sim="our TCP", emu="iperf3", adapter=Bulk())

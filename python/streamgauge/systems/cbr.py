@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import re
 import signal
@@ -23,6 +24,7 @@ from streamgauge.systems.adapter import (
 )
 from streamgauge.systems.events import event
 from streamgauge.systems.node import NodeAdapter
+from streamgauge.systems.player_files import FileRefusedError, read_in
 from streamgauge.systems.system import System, of_machine
 
 SMALLEST_MGEN_PAYLOAD = 28
@@ -32,7 +34,11 @@ LARGEST_MGEN_PAYLOAD = 8192
 
 #: The lower two bits of the TOS byte (RFC 3168 section 5), as mgen wants them.
 _ECN_BITS = {"no": "0x00", "ect1": "0x01", "ect0": "0x02"}
-_RECEIVED = re.compile(r" RECV .* seq>(\d+) .* size>(\d+)")
+RECEIVER_LOG = "mgen.log"
+LARGEST_LOG_BYTES = 2_000_000_000
+"""Of the receiver's log, which has about 150 bytes a packet."""
+LONGEST_LINE_BYTES = 1_000
+_RECEIVED = re.compile(rb" RECV .* seq>\d+ .* size>(\d{1,5})\b")
 
 
 def speaks_mgen(flow: FlowSetup) -> bool:
@@ -67,7 +73,7 @@ class Cbr:
         settings = flow.app("cbr")
         if not speaks_mgen(flow):
             return NodeAdapter().processes(flow)
-        log = str(flow.out("player") / "mgen.log")
+        log = str(flow.out("player") / RECEIVER_LOG)
         player = Process(
             side="player",
             command=["mgen", "flush", "event", f"LISTEN UDP {flow.port}", "output", log],
@@ -104,20 +110,28 @@ class Cbr:
         if not speaks_mgen(flow):
             return NodeAdapter().collect(flow, clock)
         found = Collected()
-        log = flow.out("player") / "mgen.log"
-        if not log.is_file():
+        shown = f"{flow.name}-player-{RECEIVER_LOG}"
+        try:
+            log = read_in(flow.out("player"), RECEIVER_LOG, LARGEST_LOG_BYTES)
+        except FileRefusedError as error:
+            found.faults.append(f"{shown} {error}")
+            return found
+        if log is None:
             found.faults.append("mgen's receiver left no log")
             return found
-        received = [
-            match
-            for line in log.open(encoding="utf-8", errors="replace")
-            if (match := _RECEIVED.search(line))
-        ]
-        found.received_packets = len(received)
-        found.received_bytes = sum(int(match[2]) for match in received)
+        if log.is_cut:
+            found.faults.append(
+                f"{shown} has more than {LARGEST_LOG_BYTES / 1e9:g} GB; what follows is not read"
+            )
+        found.received_packets = found.received_bytes = 0
+        for line in io.BytesIO(log.data):
+            # Of a longer one the search would take a time that grows with its square.
+            if len(line) <= LONGEST_LINE_BYTES and (match := _RECEIVED.search(line)):
+                found.received_packets += 1
+                found.received_bytes += int(match[1])
         found.received_what = "messages logged by mgen"
         at = clock.t0_monotonic_ns + flow.duration_ns
-        found.events.append(event(at, "packets_received", len(received), "1", "mgen, whole flow"))
+        found.events.append(event(at, "packets_received", found.received_packets, "1", "mgen, whole flow"))
         found.events.append(
             event(at, "bytes_received", found.received_bytes, "B", "mgen, UDP payload, whole flow")
         )

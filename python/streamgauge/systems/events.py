@@ -11,11 +11,14 @@ from typing import Any
 
 from streamgauge.systems.adapter import EVENTS_FILE, Clock, FlowSetup, Side, place, spoken
 from streamgauge.systems.player_events import MEASURED
+from streamgauge.systems.player_files import FileRefusedError, printable, read_in
 from streamgauge.units import Frequency, Packets, Percent, Quantity, Rate, Size, Time
 
 LARGEST_FILE_BYTES = 20_000_000
 """As much as is kept of a log."""
 LARGEST_LINE_BYTES = 65_536
+LONGEST_NAME = 200
+"""Characters of an event's name, which metrics and tables are named by."""
 NAMED_LINES = 3
 """How many of a file's bad lines are named one by one."""
 TOLERANCE_S = 1.0
@@ -54,20 +57,19 @@ def read_events(
     its end is passed over if it cannot be read: its program was ended while it wrote. What is beyond
     `largest` bytes is not read.
     """
-    file = flow.out(side, name) / EVENTS_FILE
     shown = f"{flow.name}-{place(side, name)}-{EVENTS_FILE}"
+    try:
+        found = read_in(flow.out(side, name), EVENTS_FILE, largest)
+    except FileRefusedError as error:
+        faults.append(f"{shown} {error}")
+        return []
+    if found is None:
+        return []
     # As old as the trial if it was never started.
     began_ns = clock.started.get(place(side, name), clock.t0_monotonic_ns)
     life = _Life(who=spoken(side, name), began_ns=began_ns, clock=clock)
-    if file.is_symlink() or (file.exists() and not file.is_file()):
-        faults.append(f"{shown} is no plain file")
-        return []
-    if not file.is_file():
-        return []
-    with file.open("rb") as source:
-        text = source.read(largest + 1)
-    *lines, rest = text[:largest].split(b"\n")
-    if len(text) > largest:
+    *lines, rest = found.data.split(b"\n")
+    if found.is_cut:
         faults.append(f"{shown} has more than {largest / 1e6:g} MB; what follows is not read")
         rest = b""
     events: list[dict[str, Any]] = []
@@ -80,6 +82,8 @@ def read_events(
         except _CutOffError as error:
             if number <= len(lines):
                 bad = _name(faults, bad, f"{shown}:{number}: {error}")
+        except RecursionError:
+            bad = _name(faults, bad, f"{shown}:{number}: nested too deeply")
         except ValueError as error:
             bad = _name(faults, bad, f"{shown}:{number}: {error}")
     if bad > NAMED_LINES:
@@ -112,7 +116,7 @@ def _event(line: bytes, life: _Life) -> dict[str, Any]:
         raise ValueError(f"a line of {len(line)} bytes (at most {LARGEST_LINE_BYTES})")
     try:
         raw = json.loads(line)
-    except (ValueError, RecursionError):  # UnicodeDecodeError is a ValueError
+    except ValueError:  # UnicodeDecodeError is one
         raise _CutOffError("not JSON") from None
     if not isinstance(raw, dict):
         raise ValueError("not a JSON object")
@@ -130,6 +134,8 @@ def _event(line: bytes, life: _Life) -> dict[str, Any]:
     name = _text(raw, "name")
     if not name:
         raise ValueError("has no name")
+    if not name.isprintable() or len(name) > LONGEST_NAME:
+        raise ValueError(f"name {printable(name, 40)!a} is not one line of at most {LONGEST_NAME} characters")
     measured = MEASURED.get(name)
     if value is not None and measured is not None and not measured.takes(recorded):
         raise ValueError(
@@ -152,7 +158,9 @@ def _time_ns(raw: dict[str, Any], life: _Life) -> int:
         # A double does not hold every ns of a machine that has run for long.
         at_ns = raw["t_monotonic_ns"] if isinstance(raw["t_monotonic_ns"], int) else round(value)
     elif raw.get("t_s") is not None:
-        at_ns = t0_ns + round(_number(raw, "t_s") * 1e9)
+        seconds = _number(raw, "t_s")
+        # In integers: the product of a large double is no longer finite.
+        at_ns = t0_ns + (round(seconds * 1e9) if abs(seconds) < 1e12 else int(seconds) * 10**9)
     else:
         raise ValueError("has no time (t_monotonic_ns or t_s)")
     tolerance_ns = round(TOLERANCE_S * 1e9)
@@ -164,7 +172,9 @@ def _time_ns(raw: dict[str, Any], life: _Life) -> int:
 
 
 def _s(nanoseconds: int) -> str:
-    return f"{Decimal(f'{nanoseconds / 1e9:.6g}'):f}"
+    """Nanoseconds in s, to six digits; beyond a year by its power of ten."""
+    seconds = Decimal(nanoseconds) / 10**9
+    return f"{seconds:.6g}" if abs(seconds) > 1e8 else f"{Decimal(f'{seconds:.6g}'):f}"
 
 
 def _number(raw: dict[str, Any], key: str) -> float:

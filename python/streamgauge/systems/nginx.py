@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from streamgauge.systems.adapter import Clock, FlowSetup, Program, place
+from streamgauge.systems.player_files import UNFIT, FileRefusedError, read_in
 
 NGINX = "/usr/sbin/nginx"
 """Where distributions have it: ordinary users' PATH lacks that folder."""
@@ -87,17 +88,22 @@ def answers(
     The first line that cannot be read is put in `faults`, and ends it; a last one without its end is passed
     over.
     """
-    file = flow.out("server", name) / ACCESS_LOG
-    if not file.is_file():
+    shown = f"{flow.name}-{place('server', name)}-{ACCESS_LOG}"
+    try:
+        found = read_in(flow.out("server", name), ACCESS_LOG, LARGEST_LOG_BYTES)
+    except FileRefusedError as error:
+        faults.append(f"{shown} {error}")
         return []
-    with file.open("rb") as source:
-        *lines, _ = source.read(LARGEST_LOG_BYTES).split(b"\n")
-    events = []
+    if found is None:
+        return []
+    if found.is_cut:
+        faults.append(f"{shown} has more than {LARGEST_LOG_BYTES / 1e6:g} MB; what follows is not read")
+    *lines, _ = found.data.split(b"\n")
+    events: list[dict[str, Any]] = []
     for number, line in enumerate(lines, 1):
         try:
             events += read(json.loads(line))
-        except (ValueError, KeyError, TypeError):
-            shown = f"{flow.name}-{place('server', name)}-{ACCESS_LOG}"
+        except UNFIT:
             faults.append(f"{shown}:{number}: not a line of nginx's as we have it written")
             break
     return events

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from streamgauge.systems.adapter import (
@@ -22,9 +23,14 @@ from streamgauge.systems.adapter import (
     Side,
 )
 from streamgauge.systems.events import read_events
+from streamgauge.systems.player_files import FileRefusedError, read_in, write_in
 
 LARGEST_EVENTS_BYTES = 2_000_000_000
 """Of a machine of ours, which says about a hundred bytes for each frame: more than a day of them."""
+
+
+SAID_FILE = "stdout.log"
+"""The events of a node are lines of its output, among others."""
 
 
 class NodeAdapter:
@@ -76,12 +82,11 @@ class NodeAdapter:
     def collect(self, flow: FlowSetup, clock: Clock) -> Collected:
         found = Collected()
         for side in SIDES:
-            said = flow.out(side) / "stdout.log"
-            if not said.is_file():
+            if not was_said(flow, side):
                 continue
-            stopped = split_said(said, flow.out(side) / EVENTS_FILE)
+            stopped = split_said(flow, side, found.faults)
             found.events += read_events(flow, side, clock, found.faults, largest=LARGEST_EVENTS_BYTES)
-            stats: Mapping[str, Any] = (stopped or {}).get("stats") or {}
+            stats = stats_of(stopped)
             if stopped is None:
                 found.faults.append(f"the {side} ended without saying what it had done")
             elif side == "server":
@@ -91,9 +96,9 @@ class NodeAdapter:
                 found.received_bytes = stats.get("received_bytes")
                 found.counts_datagrams = True
                 found.received_what = "what our player read from its sockets"
-                if (left := stopped.get("left")) is not None:
-                    found.left_monotonic_ns = left["t_monotonic_ns"]
-                    found.left_unread_bytes = left["unread_bytes"]
+                if isinstance(left := stopped.get("left"), Mapping):
+                    found.left_monotonic_ns = left.get("t_monotonic_ns")
+                    found.left_unread_bytes = left.get("unread_bytes", 0)
         return found
 
 
@@ -103,21 +108,39 @@ def _played(flow: FlowSetup) -> dict[str, Any]:
     return {digest: content for digest, content in flow.contents.items() if f'"{digest}"' in named}
 
 
-def split_said(said: Path, events: Path) -> dict[str, Any] | None:
+def split_said(
+    flow: FlowSetup, side: Side, faults: list[str], largest: int = LARGEST_EVENTS_BYTES
+) -> dict[str, Any] | None:
     """Moves the events among a node's lines, and what is no line of it, to the events file; its last word."""
+    out = flow.out(side)
     stopped: dict[str, Any] | None = None
     kept = []
-    for line in said.read_bytes().splitlines(keepends=True):
-        try:
-            said_line = json.loads(line)
-        except ValueError:
-            said_line = None
-        if not isinstance(said_line, dict):
-            kept.append(line)
-        elif "name" in said_line:
-            said_line.pop("flow", None)
-            kept.append(json.dumps(said_line).encode() + b"\n")
-        elif said_line.get("event") == "stopped":
-            stopped = said_line
-    events.write_bytes(b"".join(kept))
+    try:
+        said = read_in(out, SAID_FILE, largest)
+        for line in io.BytesIO(b"" if said is None else said.data):
+            try:
+                said_line = json.loads(line)
+            except (ValueError, RecursionError):
+                said_line = None
+            if not isinstance(said_line, dict):
+                kept.append(line)
+            elif "name" in said_line:
+                said_line.pop("flow", None)
+                kept.append(json.dumps(said_line).encode() + b"\n")
+            elif said_line.get("event") == "stopped":
+                stopped = said_line
+        write_in(out, EVENTS_FILE, b"".join(kept))
+    except FileRefusedError as error:
+        faults.append(f"{flow.name}-{side}-{SAID_FILE} {error}")
     return stopped
+
+
+def was_said(flow: FlowSetup, side: Side) -> bool:
+    """Whether a node of that side ever ran: its output is there, whatever it is."""
+    return os.path.lexists(flow.out(side) / SAID_FILE)
+
+
+def stats_of(stopped: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """The counts in a node's last word; none if it has none."""
+    stats = (stopped or {}).get("stats")
+    return stats if isinstance(stats, Mapping) else {}

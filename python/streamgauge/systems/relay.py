@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamgauge.systems.adapter import (
-    EVENTS_FILE,
     Action,
     Adapter,
     Clock,
@@ -20,7 +19,7 @@ from streamgauge.systems.adapter import (
     Side,
 )
 from streamgauge.systems.events import read_events
-from streamgauge.systems.node import LARGEST_EVENTS_BYTES, split_said
+from streamgauge.systems.node import LARGEST_EVENTS_BYTES, split_said, stats_of, was_said
 from streamgauge.systems.tcp import planned_tcp
 
 __all__ = ["RelayAdapter", "RelaySetup"]
@@ -80,15 +79,14 @@ class RelayAdapter:
         """What it read from servers is what the path is held against where those are at its other end. It has
         no one congestion control: beside it, connections have the kernel's."""
         found = Collected()
-        said = flow.out("relay") / "stdout.log"
-        if not said.is_file():
+        if not was_said(flow, "relay"):
             return found
-        stopped = split_said(said, flow.out("relay") / EVENTS_FILE)
+        stopped = split_said(flow, "relay", found.faults)
         found.events = read_events(flow, "relay", clock, found.faults, largest=LARGEST_EVENTS_BYTES)
         if stopped is None:
             found.faults.append("it ended without saying what it had done")
             return found
-        stats: Mapping[str, Any] = stopped.get("stats") or {}
+        stats = stats_of(stopped)
         found.received_bytes = stats.get("received_from_servers_bytes")
         if planned_tcp(flow.plan) is None:
             found.received_packets = stats.get("received_from_servers_packets")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Literal
 
 from streamgauge.systems.adapter import Clock, Collected, External, FlowSetup, Process, Program
 from streamgauge.systems.events import event, last
 from streamgauge.systems.machines import MACHINES, PACED_CLIP
 from streamgauge.systems.parameter import Parameter
+from streamgauge.systems.player_files import FileRefusedError, read_in
 from streamgauge.systems.scripted import GSTREAMER, SYSTEM_PYTHON, ScriptedAdapter, player_of, script
 from streamgauge.systems.system import System
 
@@ -26,6 +26,10 @@ if lacking:
     raise SystemExit("no element " + ", ".join(lacking))
 print(Gst.version_string())
 """
+
+PROGRESS = "progress.txt"
+LARGEST_PROGRESS_BYTES = 20_000_000
+"""Of ffmpeg's progress, which is some 400 bytes a second."""
 
 # ffmpeg's progress keys, by our names. `frame` counts concealed pictures too: it hides loss.
 _PROGRESS = {
@@ -85,13 +89,17 @@ class Rtsp(ScriptedAdapter):
         transport = str(flow.parameters.get("transport", "udp"))
         url = f"rtsp://{flow.server_ip}:{flow.port}/clip"
         command = ["ffmpeg", "-nostdin", "-hide_banner", "-loglevel", "level+warning"]
-        command += ["-stats_period", "1", "-progress", str(flow.out("player") / "progress.txt")]
+        command += ["-stats_period", "1", "-progress", str(flow.out("player") / PROGRESS)]
         return [*command, "-rtsp_transport", transport, "-i", url, "-map", "0:v", "-f", "null", "-"]
 
     def read(self, flow: FlowSetup, clock: Clock, found: Collected) -> None:
-        progress = flow.out("player") / "progress.txt"
-        if progress.is_file():
-            found.events += _progress(progress, clock)
+        try:
+            progress = read_in(flow.out("player"), PROGRESS, LARGEST_PROGRESS_BYTES)
+        except FileRefusedError as error:
+            found.faults.append(f"{flow.name}-player-{PROGRESS} {error}")
+            progress = None
+        if progress is not None:
+            found.events += _progress(progress.data.decode(errors="replace"), clock)
         packets = last(found.events, "total_packets_received")
         octets = last(found.events, "total_bytes_received")
         if packets is not None and octets is not None:
@@ -99,18 +107,18 @@ class Rtsp(ScriptedAdapter):
             found.received_what = "RTP packets counted by rtpsession"
 
 
-def _progress(file: Path, clock: Clock) -> list[dict[str, object]]:
+def _progress(text: str, clock: Clock) -> list[dict[str, object]]:
     """ffmpeg writes a block of key=value lines a second, without a time of its own."""
     events: list[dict[str, object]] = []
     at, period_ns = clock.started["player"], 1_000_000_000
-    for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
-        key, _, text = line.partition("=")
+    for line in text.splitlines():
+        key, _, said = line.partition("=")
         if key == "progress":
             at += period_ns
         if key not in _PROGRESS:
             continue
         try:
-            value = float(text)
+            value = float(said)
         except ValueError:  # "N/A" before the first picture
             continue
         if not math.isfinite(value):
