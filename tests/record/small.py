@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -50,8 +51,14 @@ PLAN: dict[str, Any] = {
 }
 
 
-def make(directory: Path, plan: dict[str, Any] = PLAN, **provenance: Any) -> Path:
-    """A finished record of `plan`."""
+def make(
+    directory: Path,
+    plan: dict[str, Any] = PLAN,
+    *,
+    measure: Callable[[Path], Any] = lambda folder: None,
+    **provenance: Any,
+) -> Path:
+    """A finished record of `plan`, with what `measure` leaves in its folder."""
     directory.mkdir(parents=True)
     summary = json.loads(_native.simulate(json.dumps(plan), directory))
     finish_trial(
@@ -60,9 +67,15 @@ def make(directory: Path, plan: dict[str, Any] = PLAN, **provenance: Any) -> Pat
         plan=plan,
         mode="sim",
         seed=plan["seed"],
-        validity={"valid": True, "why": [], "bounds": {}, "measured": {}},
+        validity={
+            "valid": True,
+            "why": [],
+            "bounds": {"silent_flows": 0},
+            "measured": {"silent_flows": 0},
+        },
         provenance=provenance,
         resume_key="key",
         summary=summary,
+        measure=lambda trial: measure(directory),
     )
     return directory

@@ -30,7 +30,7 @@ from streamgauge.campaign.work import Row, Task, perform
 from streamgauge.errors import CannotRunError, ScenarioError, StreamGaugeError
 from streamgauge.media.store import FOLDER as CONTENT
 from streamgauge.record.schema import EVENTS, PACKETS, TRIAL
-from streamgauge.record.write import KEPT, write_json
+from streamgauge.record.write import KEPT, rewrite_trial
 
 __all__ = ["EXTRA", "Remote", "as_folder", "is_url"]
 
@@ -269,7 +269,7 @@ def _as_kept(directory: Path) -> None:
     """Lets a copied trial say that its large files are not kept, as far as the copy goes."""
     trial = json.loads((directory / TRIAL).read_text(encoding="utf-8"))
     kept = [name for name in trial.get("kept", ()) if (directory / name).exists()]
-    write_json(directory / TRIAL, trial | {"kept": kept})
+    rewrite_trial(directory, trial, kept=kept)
 
 
 def _user() -> str:

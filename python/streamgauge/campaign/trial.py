@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 from streamgauge.campaign.index import Index, IndexedTrial
 from streamgauge.campaign.layout import campaign_of, keep_logs, place
 from streamgauge.campaign.plan import Job, versions_used
-from streamgauge.campaign.stored import has_metrics, load_metrics, save_metrics
+from streamgauge.campaign.stored import FILE, has_metrics, load_metrics, save_metrics
 from streamgauge.checks import Leaves, Number, take
 from streamgauge.errors import CannotRunError, RecordError, StreamGaugeError
 from streamgauge.media import ContentStore, store_at
 from streamgauge.metrics import TrialMetrics, compute
-from streamgauge.record import Record, RecordInMemory, finish_trial, prune
+from streamgauge.record import Record, RecordInMemory, finish_trial, prune, rewrite_trial
 from streamgauge.record.read import Column, Saying
-from streamgauge.record.write import JsonText, write_json
+from streamgauge.record.write import JsonText
 from streamgauge.scenario import Scenario, lower
 from streamgauge.scenario.lower import Keep
 from streamgauge.systems.machines import begins_ns
@@ -118,6 +118,7 @@ class Outcome:
 _DISK = (
     errno.ENOSPC,
     errno.EDQUOT,
+    errno.EFBIG,
     errno.EROFS,
     errno.EACCES,
     errno.EPERM,
@@ -138,7 +139,9 @@ def disk_errors(directory: Path) -> Iterator[None]:
         if error.errno not in _DISK:
             raise
         remedy = "choose another folder with --out"
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno == errno.EFBIG:
+            remedy = "raise the limit of a file's size (ulimit -f), or store less with --keep metrics"
+        elif error.errno in (errno.ENOSPC, errno.EDQUOT):
             remedy = "free some space, choose another folder with --out, or store less with --keep metrics"
         raise CannotRunError(f"cannot write {directory}: {error.strerror}; {remedy}.") from error
 
@@ -194,6 +197,13 @@ def run_job(
                 found = run_trial(job.scenario, plan, job.seed, partial, _emu_options(emu, say, concurrent))
             validity, summary, provenance = found["validity"], found["summary"], found["provenance"]
         as_run = _as_run(job.scenario, job.mode)
+        measured: list[TrialMetrics] = []
+
+        def measure(trial: dict[str, Any]) -> None:
+            record = Record(partial, trial) if tables is None else RecordInMemory.of(partial, trial, *tables)
+            measured.append(compute(record, job.scenario))
+            save_metrics(partial, measured[0], as_run.get("measure", {}))
+
         trial = finish_trial(
             partial,
             scenario=as_run,
@@ -211,10 +221,8 @@ def run_job(
             set_with=job.set_with,
             replaces=job.replaces,
             in_memory=tables is not None,
+            measure=measure,
         )
-        record = Record(partial, trial) if tables is None else RecordInMemory.of(partial, trial, *tables)
-        metrics = compute(record, job.scenario)
-        save_metrics(partial, metrics, as_run.get("measure", {}))
         if job.extra is not None:
             job.extra.take(partial)
         if keep != "packets" and tables is None:
@@ -227,7 +235,7 @@ def run_job(
         why=tuple(trial["validity"]["why"]),
         digest=str(trial["digest"]),
         wall_s=time.monotonic() - began,
-        readings=take(metrics, leaves or {}),
+        readings=take(measured[0], leaves or {}),
     )
 
 
@@ -317,10 +325,8 @@ def _reworded(directory: Path, trial: dict[str, Any], as_run: dict[str, Any]) ->
 
     digests = (trial["packets_digest"] or "", trial["events_digest"] or "")
     digest = _native.trial_digest(json.dumps(as_run, allow_nan=False), *digests)
-    trial = trial | {"scenario": as_run, "digest": digest}
     with disk_errors(directory):
-        write_json(directory / "trial.json", trial)
-    return trial
+        return rewrite_trial(directory, trial, scenario=as_run, digest=digest)
 
 
 _FILES: dict[Keep, tuple[str, ...]] = {
@@ -413,6 +419,7 @@ def _read_again(job: Job, leaves: Leaves, *, verify: bool) -> IndexedTrial | Non
             return None
         with disk_errors(job.directory):
             save_metrics(job.directory, metrics, measure)
+            rewrite_trial(job.directory, trial, anew=(FILE,))
     # Who keeps something else of a trial reads that; metrics of an older schema are no reason to run again.
     if metrics is None and job.extra is None:
         return None

@@ -2,14 +2,39 @@
 
 from __future__ import annotations
 
+# Built in, unlike `signal`, whose import takes long enough to be interrupted.
+import _signal
 import os
-import signal
 import sys
 
+
+def _end_at_once(number: int, frame: object) -> None:
+    """Ends the program that has done nothing yet, by Ctrl-C."""
+    del number, frame
+    try:
+        os.write(2, b"streamgauge: interrupted\n")
+    finally:
+        os._exit(130)
+
+
+# Only where this is the program: whoever imports it has handlers of his own.
+if os.path.basename(sys.argv[0]) in ("streamgauge", "-m") and (  # noqa: PTH119
+    _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler
+):
+    _signal.signal(_signal.SIGINT, _end_at_once)
+
+import signal
+
 from streamgauge.cli.status import INTERNAL, INTERRUPTED
-from streamgauge.errors import StreamGaugeError
+from streamgauge.errors import CannotRunError, StreamGaugeError
 
 __all__ = ["main"]
+
+_MACHINES = (
+    "ENOSPC", "EDQUOT", "EFBIG", "EROFS", "EIO", "EACCES", "EPERM", "EMFILE", "ENFILE", "ENOMEM", "EAGAIN",
+    "ENAMETOOLONG", "ELOOP", "ENODEV", "ENXIO", "ESTALE", "ETXTBSY",
+)  # fmt: skip
+"""Errors of files and processes that the machine has, wherever they come up."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -18,38 +43,58 @@ def main(arguments: list[str] | None = None) -> int:
     0 all checks pass, 1 one failed, 2 inconclusive, 3 bad input, 4 this machine cannot; 70 a bug of ours; 130
     after Ctrl-C, SIGTERM or SIGHUP. Errors are one line each on stderr.
     """
-    from streamgauge.cli.app import command
+    from streamgauge.cli.streams import guarded_streams
 
-    # Whoever ends us politely (timeout, a closed terminal, a job scheduler) gets what Ctrl-C gets.
-    for polite in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(polite) is signal.SIG_DFL:
-            signal.signal(polite, signal.default_int_handler)
+    with guarded_streams():
+        return _run(arguments)
+
+
+def _run(arguments: list[str] | None) -> int:
     try:
-        status = command().main(args=arguments, prog_name="streamgauge", standalone_mode=False)
+        from streamgauge.cli.app import command
+
+        loaded = command()
+        if signal.getsignal(signal.SIGINT) is _end_at_once:
+            # Until here there was nothing to clean up, and an import that is broken off may fail by any error.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        # Whoever ends us politely (timeout, a closed terminal, a job scheduler) gets what Ctrl-C gets.
+        for polite in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(polite) is signal.SIG_DFL:
+                signal.signal(polite, signal.default_int_handler)
+        status = loaded.main(args=arguments, prog_name="streamgauge", standalone_mode=False)
         sys.stdout.flush()
     except StreamGaugeError as error:
         return _fail(str(error), error.exit_status)
     except KeyboardInterrupt:
         return _fail("interrupted", INTERRUPTED)
-    except BrokenPipeError:
-        # Whoever read us has gone, as `| head` does: not an error, and nothing more to say.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    except MemoryError:
+        return _fail("there is not enough memory; close other programs, or raise its limit", 4)
     except Exception as error:
-        said = getattr(error, "format_message", None)
-        if callable(said):  # a usage error of the command line's own
-            message = _one_line(str(said())).replace("Value error, ", "")
-            # Without any argument the help has been printed, and there is nothing to add.
-            return _fail(f"{message} (see 'streamgauge --help')" if message else "", 3)
-        if type(error).__name__ == "Abort":
-            return _fail("interrupted", INTERRUPTED)
-        if os.environ.get("STREAMGAUGE_TRACEBACK"):
-            raise
-        what = f"{type(error).__name__}: {_one_line(str(error))}"
-        return _fail(
-            f"internal error: {what} (STREAMGAUGE_TRACEBACK=1 shows where; please report it)", INTERNAL
-        )
+        return _unexpected(error)
     return int(status or 0)
+
+
+def _unexpected(error: Exception) -> int:
+    said = getattr(error, "format_message", None)
+    if callable(said):  # a usage error of the command line's own
+        message = _one_line(str(said())).replace("Value error, ", "")
+        # Without any argument the help has been printed, and there is nothing to add.
+        return _fail(f"{message} (see 'streamgauge --help')" if message else "", 3)
+    if type(error).__name__ == "Abort":
+        return _fail("interrupted", INTERRUPTED)
+    if os.environ.get("STREAMGAUGE_TRACEBACK"):
+        raise error
+    if isinstance(error, OSError) and _is_the_machines(error):
+        where = f"{error.filename}: " if error.filename else ""
+        return _fail(f"{where}{error.strerror}", CannotRunError.exit_status)
+    what = f"{type(error).__name__}: {_one_line(str(error))}"
+    return _fail(f"internal error: {what} (STREAMGAUGE_TRACEBACK=1 shows where; please report it)", INTERNAL)
+
+
+def _is_the_machines(error: OSError) -> bool:
+    import errno
+
+    return errno.errorcode.get(error.errno or 0) in _MACHINES
 
 
 def _one_line(text: str) -> str:

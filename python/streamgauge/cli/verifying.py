@@ -53,9 +53,10 @@ def _called(place: Path, directory: Path, name: str) -> str:
 
 def _verified(directory: Path, replay: bool) -> dict[str, Any]:
     record = Record.open(directory)
-    digest = record.verify()
+    checked = record.check()
     return {
-        "digest": digest,
+        "digest": checked.digest,
+        "left_out": list(checked.left_out),
         "replay": record.replay() if replay else None,
     }
 
@@ -63,8 +64,10 @@ def _verified(directory: Path, replay: bool) -> dict[str, Any]:
 def _line(record: dict[str, Any]) -> str:
     line = f"{record['directory']}: {record['digest']}"
     replay = record["replay"]
-    if replay is None:
-        return line
-    if not replay["different"]:
-        return f"{line}, {replay['rows']} rows replay"
-    return f"{line}, {replay['different']} of {replay['rows']} rows DO NOT replay: {replay['first']}"
+    if replay is not None and replay["different"]:
+        line += f", {replay['different']} of {replay['rows']} rows DO NOT replay: {replay['first']}"
+    elif replay is not None:
+        line += f", {replay['rows']} rows replay"
+    if record["left_out"]:
+        line += f"; left out: {'; '.join(record['left_out'])}"
+    return line

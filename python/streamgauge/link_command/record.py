@@ -119,6 +119,11 @@ def finish(
     )
     write_events(directory, events, plan=plan)
     changes.unlink(missing_ok=True)
+
+    def measure(trial: dict[str, Any]) -> None:
+        metrics = compute(Record(directory, trial), scenario)
+        save_metrics(directory, metrics, scenario.normalised().get("measure", {}))
+
     finish_trial(
         directory,
         scenario=scenario.normalised(),
@@ -136,6 +141,5 @@ def finish(
             "command": {"line": list(request.command), "status": ended.status, "took_s": ended.took_s},
         },
         ours={FLOW: False},
+        measure=measure,
     )
-    metrics = compute(Record.open(directory), scenario)
-    save_metrics(directory, metrics, scenario.normalised().get("measure", {}))

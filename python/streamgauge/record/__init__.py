@@ -5,15 +5,17 @@
 """
 
 from streamgauge.record.provenance import collect as collect_provenance
-from streamgauge.record.read import Record, RecordInMemory
-from streamgauge.record.write import finish_trial, legend, prune, write_events
+from streamgauge.record.read import CheckedRecord, Record, RecordInMemory
+from streamgauge.record.write import finish_trial, legend, prune, rewrite_trial, write_events
 
 __all__ = [
+    "CheckedRecord",
     "Record",
     "RecordInMemory",
     "collect_provenance",
     "finish_trial",
     "legend",
     "prune",
+    "rewrite_trial",
     "write_events",
 ]

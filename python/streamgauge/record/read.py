@@ -25,6 +25,7 @@ from streamgauge.record.schema import (
     TRIAL,
     check_version,
 )
+from streamgauge.record.seal import check_seal
 
 Column = npt.NDArray[Any]
 
@@ -179,12 +180,18 @@ class Record:
             raise _damaged(path, f"a code that its legend does not explain ({error})") from error
 
     def verify(self) -> str:
-        """Recomputes the digests of packets, events and trial from what the files hold, and returns the last.
+        """`check`, of which it returns the digest alone."""
+        return self.check().digest
+
+    def check(self) -> CheckedRecord:
+        """Recomputes the digests of all that the files hold, and the verdict from what was measured.
 
         Raises:
             RecordError: naming the first file whose content is not what was written, and what differs.
         """
-        return str(json.loads(_native.verify(self.directory))["digest"])
+        digest = str(json.loads(_native.verify(self.directory))["digest"])
+        left_out = [f"{name} (not kept)" for name in (PACKETS, EVENTS) if name not in self.trial["kept"]]
+        return CheckedRecord(digest, (*left_out, *check_seal(self.directory, self.trial)))
 
     def replay(self) -> dict[str, Any]:
         """Lets the arrivals of `packets` enter a fresh path of the trial's plan and compares every fate.
@@ -209,6 +216,16 @@ class Record:
             keep = name.removesuffix(".parquet")
             raise RecordError(f"{self.directory / name}: not kept; run the trial again with --keep {keep}.")
         return self.directory / name
+
+
+@dataclass(frozen=True)
+class CheckedRecord:
+    """What was checked of a record that is as it was written."""
+
+    digest: str
+    """The trial's."""
+    left_out: tuple[str, ...]
+    """What could not be checked, with the reason."""
 
 
 @dataclass(frozen=True)

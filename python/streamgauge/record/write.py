@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,6 +20,7 @@ from streamgauge.record.schema import (
     TRIAL,
     TRIAL_SCHEMA,
 )
+from streamgauge.record.seal import FILES, SEAL, file_digests, is_intact, seal_of, text_of
 
 Keep = Literal["metrics", "events", "packets"]
 KEPT: dict[Keep, tuple[str, ...]] = {"metrics": (), "events": (EVENTS,), "packets": (PACKETS, EVENTS)}
@@ -33,7 +34,7 @@ class JsonText(str):
     @classmethod
     def of(cls, value: Any) -> JsonText:
         """Raises ValueError if a number is not finite."""
-        return cls(json.dumps(value, ensure_ascii=False, allow_nan=False))
+        return cls(text_of(value))
 
 
 def legend(plan: Mapping[str, Any] | JsonText) -> dict[str, Any]:
@@ -82,6 +83,7 @@ def finish_trial(
     ours: Mapping[str, bool] | None = None,
     systems: Mapping[str, Mapping[str, int]] | None = None,
     in_memory: bool = False,
+    measure: Callable[[dict[str, Any]], None] | None = None,
 ) -> dict[str, Any]:
     """Writes `trial.json` and `provenance.json` beside the packets and events that are there already.
 
@@ -104,6 +106,7 @@ def finish_trial(
             machine of ours for it.
         systems: the versions of the parts of each system that the trial used.
         in_memory: packets and events were never written, and `summary` has their digests.
+        measure: writes the metrics beside them, given what `trial.json` will hold but for digests.
 
     Returns:
         What `trial.json` now holds.
@@ -163,9 +166,48 @@ def finish_trial(
         **provenance,
     }
     write_json(directory / PROVENANCE, origin)
+    if measure is not None:
+        measure(trial)
+    trial[FILES] = file_digests(directory)
     # Last: a directory with a trial.json is a whole record.
-    write_json(directory / TRIAL, trial | {"scenario": scenario_text, "plan": plan_text})
+    trial[SEAL] = _write_sealed(directory / TRIAL, trial | {"scenario": scenario_text, "plan": plan_text})
     return trial
+
+
+def rewrite_trial(
+    directory: Path, before: Mapping[str, Any], *, anew: Collection[str] = (), **changes: Any
+) -> dict[str, Any]:
+    """Writes a `trial.json` that reads `before`, with changes, and seals it again.
+
+    A record that others edited keeps its broken seal, one without a seal stays without.
+
+    Args:
+        directory: the trial's directory.
+        before: what `trial.json` holds.
+        anew: the files of the seal that have just been written.
+        changes: keys of `trial.json`.
+
+    Returns:
+        What `trial.json` now holds.
+
+    Raises:
+        OSError: if it cannot be written.
+    """
+    trial = {**before, **changes}
+    if is_intact(before):
+        trial[FILES] = {**before[FILES], **file_digests(directory, anew)}
+        trial[SEAL] = _write_sealed(directory / TRIAL, trial)
+    else:
+        write_json(directory / TRIAL, trial)
+    return trial
+
+
+def _write_sealed(path: Path, trial: Mapping[str, Any]) -> str:
+    """Writes it with its seal last, which it returns."""
+    texts = {key: item if isinstance(item, JsonText) else JsonText.of(item) for key, item in trial.items()}
+    seal = seal_of(texts)
+    write_json(path, {key: text for key, text in texts.items() if key != SEAL} | {SEAL: seal})
+    return seal
 
 
 _last_text: tuple[Mapping[str, Any], JsonText] | None = None
@@ -193,7 +235,7 @@ def prune(directory: Path, keep: Keep) -> None:
     kept = [name for name in trial["kept"] if name in KEPT[keep]]
     if kept != trial["kept"]:
         # In this order a crash in between leaves files too many, never a promise of a file that is gone.
-        write_json(directory / TRIAL, trial | {"kept": kept})
+        rewrite_trial(directory, trial, kept=kept)
         for name in (PACKETS, EVENTS):
             if name not in kept:
                 (directory / name).unlink(missing_ok=True)
