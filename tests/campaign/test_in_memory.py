@@ -85,5 +85,7 @@ def test_a_trial_is_the_same_whatever_is_kept(make: Make, tmp_path: Path) -> Non
         folder = done.outcomes[0].job.directory
         trial = json.loads((folder / "trial.json").read_text())
         assert trial.pop("kept") == ([] if keep == "metrics" else ["packets.parquet", "events.parquet"])
+        # Digests of where it was made, and of what is kept.
+        assert trial.pop("files") and trial.pop("seal")
         left[keep] = trial, (folder / "metrics.parquet").read_bytes()
     assert left["metrics"] == left["packets"]
