@@ -16,11 +16,11 @@ pub fn in_order(segments: &[MediaSegment]) {
 
 pub fn holds_together(manifest: &Manifest) {
     manifest.flaws().iter().for_each(|flaw| drop(flaw.to_string()));
-    for set in &manifest.sets {
+    for set in manifest.sets() {
         assert!(!set.representations.is_empty());
         assert!(set.representations.windows(2).all(|two| two[0].rate <= two[1].rate));
     }
-    for one in manifest.sets.iter().flat_map(|set| &set.representations) {
+    for one in manifest.sets().flat_map(|set| &set.representations) {
         one.end();
         assert!(one.init.iter().all(is_absolute));
         match &one.segments {
@@ -34,7 +34,7 @@ pub fn holds_together(manifest: &Manifest) {
                 }
                 in_order(&template.from(0).take(3).collect::<Vec<_>>());
             }
-            Segments::Indexed(address) | Segments::Playlist(address) => assert!(is_absolute(address)),
+            Segments::Indexed { address, .. } | Segments::Playlist(address) => assert!(is_absolute(address)),
         }
     }
 }

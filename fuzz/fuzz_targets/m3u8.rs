@@ -12,7 +12,7 @@ fuzz_target!(|bytes: &[u8]| {
     if let Ok(read) = Manifest::read(&bytes, manifest::URL) {
         manifest::holds_together(&read);
     }
-    if let Ok(playlist) = read_playlist(&bytes, manifest::URL) {
+    if let Ok(playlist) = read_playlist(&bytes, manifest::URL, &[]) {
         playlist.flaws("v").iter().for_each(|flaw| drop(flaw.to_string()));
         manifest::in_order(&playlist.segments);
         assert!(playlist.segments.windows(2).all(|two| two[0].number < two[1].number));

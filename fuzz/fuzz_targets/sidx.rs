@@ -6,11 +6,11 @@
 mod manifest;
 
 use libfuzzer_sys::fuzz_target;
-use streamgauge_systems::dash::manifest::read_index;
+use streamgauge_systems::dash::manifest::{Window, read_index};
 
 fuzz_target!(|bytes: &[u8]| {
     for first in [0, 1000, u64::MAX - 100] {
-        let Ok(segments) = read_index(bytes, first, manifest::URL) else { continue };
+        let Ok(segments) = read_index(bytes, first, manifest::URL, &Window::default()) else { continue };
         manifest::in_order(&segments);
         for two in segments.windows(2) {
             let [one, next] = [&two[0], &two[1]].map(|segment| segment.address.range.expect("a range"));

@@ -209,8 +209,7 @@ fn packaged_by_ffmpeg(source: &Path, folder: &Path) {
         let duration = mpd.duration.unwrap().as_secs_f64();
         assert!((duration - 7.0).abs() < 0.1, "{name}: {duration}");
         let counts: Vec<(MediaKind, usize)> = mpd
-            .sets
-            .iter()
+            .sets()
             .flat_map(|set| set.representations.iter().map(|one| (set.kind, one)))
             .map(|(kind, one)| match &one.segments {
                 Segments::Listed(segments) => (kind, segments.len()),
@@ -220,9 +219,9 @@ fn packaged_by_ffmpeg(source: &Path, folder: &Path) {
             .collect();
         assert_eq!(counts, [(MediaKind::Video, 4), (MediaKind::Video, 4), (MediaKind::Audio, 4)], "{name}");
         let (master, _) = read("master.m3u8");
-        assert_eq!(master.sets.iter().map(|set| set.representations.len()).collect::<Vec<_>>(), [2, 1]);
+        assert_eq!(master.sets().map(|set| set.representations.len()).collect::<Vec<_>>(), [2, 1]);
         let (media, url) = read("media_1.m3u8");
-        let playlist = read_playlist(&fs::read(folder.join("media_1.m3u8")).unwrap(), &url).unwrap();
+        let playlist = read_playlist(&fs::read(folder.join("media_1.m3u8")).unwrap(), &url, &[]).unwrap();
         assert_eq!((playlist.segments.len(), playlist.is_ended, playlist.flaws("v")), (4, true, Vec::new()));
         assert_eq!(media.duration, Some(playlist.duration()));
         for segment in &playlist.segments {

@@ -1,11 +1,20 @@
 //! Attribute lists of HLS (RFC 8216 section 4.2).
 
-/// The names and values of `list`, quotes taken off; `None` if it is none.
+/// The names and values of `list`, quotes taken off; `None` if it is none. Packagers write values with commas and leave the
+/// quotes out: what stands between two commas without a name belongs to nothing.
 pub fn read(list: &str) -> Option<Vec<(&str, &str)>> {
     let mut found = Vec::new();
     let mut rest = list.trim();
     while !rest.is_empty() {
-        let (name, after) = rest.split_once('=')?;
+        if let Some((piece, behind)) = rest.split_once(',')
+            && !piece.contains('=')
+        {
+            rest = behind.trim_start();
+            continue;
+        }
+        let Some((name, after)) = rest.split_once('=') else {
+            return Some(found).filter(|found| !found.is_empty());
+        };
         let (value, behind) = match after.strip_prefix('"') {
             Some(quoted) => quoted.split_once('"')?,
             None => after.split_at(after.find(',').unwrap_or(after.len())),
@@ -36,6 +45,9 @@ mod tests {
         assert_eq!(get(&list, "URI"), None);
         assert_eq!(read(""), Some(Vec::new()));
         assert_eq!(read(r#"A="""#), Some(vec![("A", "")]));
+        // Without quotes, and with an end too many.
+        assert_eq!(read("A=b, c,D=e,"), Some(vec![("A", "b"), ("D", "e")]));
+        assert_eq!(read("A=b, c"), Some(vec![("A", "b")]));
         for wrong in ["A", r#"A=""#, r#"A="b"c"#, r#"A="b" C=d"#] {
             assert_eq!(read(wrong), None, "{wrong}");
         }

@@ -40,6 +40,14 @@ pub enum ManifestError {
         /// What it asks for.
         what: String,
     },
+    /// Its media are encrypted.
+    #[error("line {line}: {what}; encrypted media are not played: name a clear presentation")]
+    Encrypted {
+        /// Counted from 1.
+        line: u32,
+        /// What is encrypted, and how.
+        what: String,
+    },
     /// It has more segments than are taken.
     #[error(
         "line {line}: with {what} there are more than {MOST_SEGMENTS} segments, or addresses too long for so many"
@@ -72,6 +80,10 @@ pub(super) fn broken(line: u32, what: impl Into<String>) -> ManifestError {
 
 pub(super) fn unsupported(line: u32, what: impl Into<String>) -> ManifestError {
     ManifestError::Unsupported { line, what: what.into() }
+}
+
+pub(super) fn encrypted(line: u32, what: impl Into<String>) -> ManifestError {
+    ManifestError::Encrypted { line, what: what.into() }
 }
 
 /// Refuses what is too long to be taken apart.

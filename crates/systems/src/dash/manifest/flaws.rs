@@ -57,7 +57,7 @@ fn flaws<'a>(id: &'a str, segments: &'a [MediaSegment]) -> impl Iterator<Item = 
 impl Manifest {
     /// What is odd about its lists of segments, up to a hundred.
     pub fn flaws(&self) -> Vec<Flaw> {
-        let all = self.sets.iter().flat_map(|set| &set.representations);
+        let all = self.sets().flat_map(|set| &set.representations);
         let listed = all.filter_map(|one| match &one.segments {
             Segments::Listed(segments) => Some((&one.id, segments)),
             _ => None,

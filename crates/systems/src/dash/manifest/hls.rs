@@ -1,183 +1,70 @@
-//! HLS (RFC 8216): multivariant and media playlists.
+//! HLS (RFC 8216): media playlists, and which kind a playlist is.
 //!
 //! Lines are taken apart here, and not by `m3u8-rs`: it holds durations as 32-bit floating-point numbers, so that times
 //! drift from those of the same segments' MPD, and its errors name no line.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use streamgauge_base::{BitRate, Duration};
 
 use super::attributes;
-use super::fault::{ManifestError, Room, broken, check_length, unsupported};
-use super::mpd::is_sound;
+use super::defines::filled;
+use super::fault::{ManifestError, Room, broken, check_length, encrypted, unsupported};
+use super::left_out::{LeftOut, shown};
+use super::lines::{Line, lines};
+use super::multivariant::multivariant;
 use super::place::Place;
 use super::time::of_decimal;
 use super::{
-    AdaptationSet, Address, Live, Manifest, MediaKind, MediaSegment, Playlist, Representation, Segments,
+    AdaptationSet, Address, Live, Manifest, MediaKind, MediaSegment, Period, Playlist, Representation,
+    Segments,
 };
 
 /// What a playlist begins with (section 4.3.1.1).
 pub const MAGIC: &str = "#EXTM3U";
 
-/// Variants and renditions of one manifest.
-const MOST_VARIANTS: usize = 1_000;
-
-/// A line: its number, its tag without `#EXT` or the URI, and what is behind the tag's colon.
-struct Line<'a> {
-    number: u32,
-    tag: &'a str,
-    value: &'a str,
-    uri: Option<&'a str>,
-}
-
-/// The lines that mean something.
-fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
-    let numbered = (1u32..).zip(text.lines().map(str::trim_end));
-    numbered.filter(|(_, line)| !line.is_empty()).filter_map(|(number, line)| {
-        let Some(comment) = line.strip_prefix('#') else {
-            return Some(Line { number, tag: "", value: "", uri: Some(line.trim()) });
-        };
-        let tag = comment.strip_prefix("EXT")?;
-        let (tag, value) = tag.split_once(':').unwrap_or((tag, ""));
-        Some(Line { number, tag, value, uri: None })
-    })
-}
-
-impl<'a> Line<'a> {
-    fn wrong(&self, what: &str) -> ManifestError {
-        let value: String = self.value.chars().take(60).collect();
-        broken(self.number, format!("#EXT{} has {value:?}; {what}", self.tag))
-    }
-
-    fn attributes(&self) -> Result<Vec<(&'a str, &'a str)>, ManifestError> {
-        attributes::read(self.value).ok_or_else(|| self.wrong("NAME=VALUE,... is wanted"))
-    }
-
-    fn count(&self) -> Result<u64, ManifestError> {
-        self.value.trim().parse().map_err(|_| self.wrong("a number from 0 to 2^64 is wanted"))
-    }
-}
-
-/// Reads a playlist of either kind as a manifest.
-pub fn read(text: &str, url: &str) -> Result<Manifest, ManifestError> {
-    let is_media = lines(text).any(|line| matches!(line.tag, "INF" | "-X-TARGETDURATION"));
-    if is_media { alone(text, url) } else { multivariant(text, url) }
+/// Reads a playlist of either kind as a manifest, where the copies `failed` are passed over.
+pub fn read(text: &str, url: &str, failed: &BTreeSet<String>) -> Result<Manifest, ManifestError> {
+    let (text, variables) = filled(text, url, &[])?;
+    let is_media = lines(&text).any(|line| matches!(line.tag, "INF" | "-X-TARGETDURATION"));
+    let manifest = if is_media { alone(&text, url) } else { multivariant(&text, url, failed) };
+    Ok(Manifest { variables, ..manifest? })
 }
 
 /// A media playlist that nobody points at: one representation of unknown rate.
 fn alone(text: &str, url: &str) -> Result<Manifest, ManifestError> {
     let playlist = read_text(text, url)?;
-    let (duration, init, live) = (playlist.duration(), playlist.init.clone(), playlist.live());
+    let (duration, live, left_out) = (playlist.duration(), playlist.live(), playlist.left_out);
+    let init = playlist.init.as_deref().cloned();
     let address = Address { url: Place::of(url)?.url().to_owned(), range: None };
     let segments =
         if playlist.is_ended { Segments::Listed(playlist.segments) } else { Segments::Playlist(address) };
-    let id = "media".into();
-    let representation =
-        Representation { id, rate: BitRate::from_bps(0), size: None, codecs: None, init, segments };
+    let (id, rate) = ("media".into(), BitRate::from_bps(0));
+    let representation = Representation { id, rate, size: None, codecs: None, init, segments, copy: None };
     let set = AdaptationSet { kind: MediaKind::Video, representations: vec![representation] };
-    Ok(Manifest { duration: playlist.is_ended.then_some(duration), live, sets: vec![set] })
+    let period = Period { id: String::new(), start: Duration::ZERO, end: None, sets: vec![set] };
+    let duration = playlist.is_ended.then_some(duration);
+    Ok(Manifest { duration, live, periods: vec![period], left_out, variables: Vec::new() })
 }
 
-/// Variants are representations of the pictures, renditions of sound those of sound, whose rate nobody tells.
-fn multivariant(text: &str, url: &str) -> Result<Manifest, ManifestError> {
-    let place = Place::of(url)?;
-    let mut pictures: Vec<Representation> = Vec::new();
-    let mut fallback: Vec<Representation> = Vec::new();
-    let mut sound: Vec<Representation> = Vec::new();
-    let mut next = None;
-    let address = |uri: &str, line: u32| -> Result<Segments, ManifestError> {
-        Ok(Segments::Playlist(Address { url: place.resolve(uri, line)?.url().to_owned(), range: None }))
-    };
-    for line in lines(text) {
-        if pictures.len() + fallback.len() + sound.len() > MOST_VARIANTS {
-            return Err(unsupported(line.number, "more than 1000 variants and renditions"));
-        }
-        match (line.tag, line.uri) {
-            ("-X-STREAM-INF", _) => next = Some((line.attributes()?, line.number)),
-            ("", Some(uri)) => {
-                let (list, number) = next
-                    .take()
-                    .ok_or_else(|| broken(line.number, "a URI without #EXT-X-STREAM-INF before it"))?;
-                let variant = variant(&list, number, address(uri, line.number)?)?;
-                let all = match variant.codecs.as_deref() {
-                    Some(codecs) if variant.size.is_none() && is_sound(codecs) => &mut fallback,
-                    _ => &mut pictures,
-                };
-                // The same pictures with other sound beside them.
-                match all.iter_mut().find(|known| known.segments == variant.segments) {
-                    Some(known) => known.rate = known.rate.min(variant.rate),
-                    None => all.push(variant),
-                }
-            }
-            ("-X-MEDIA", _) => {
-                let list = line.attributes()?;
-                let get = |name| attributes::get(&list, name);
-                // Without a URI the sound is in the variants themselves.
-                let Some(uri) = get("URI").filter(|_| get("TYPE") == Some("AUDIO")) else { continue };
-                let segments = address(uri, line.number)?;
-                if sound.iter().any(|known| known.segments == segments) {
-                    continue;
-                }
-                sound.push(Representation {
-                    id: get("NAME").unwrap_or("audio").to_owned(),
-                    rate: BitRate::from_bps(0),
-                    size: None,
-                    codecs: None,
-                    init: None,
-                    segments,
-                });
-            }
-            ("-X-DEFINE", _) => return Err(unsupported(line.number, "variables (#EXT-X-DEFINE)")),
-            _ => {}
-        }
-    }
-    if let Some((_, number)) = next {
-        return Err(broken(number, "#EXT-X-STREAM-INF without a URI behind it"));
-    }
-    if pictures.is_empty() && fallback.is_empty() {
-        return Err(broken(1, "a playlist with neither #EXT-X-STREAM-INF nor #EXTINF"));
-    }
-    let (kind, mut main) = match pictures.is_empty() {
-        true => (MediaKind::Audio, fallback),
-        false => (MediaKind::Video, pictures),
-    };
-    main.sort_by_key(|one| one.rate);
-    let mut sets = vec![AdaptationSet { kind, representations: main }];
-    if !sound.is_empty() && kind == MediaKind::Video {
-        sets.push(AdaptationSet { kind: MediaKind::Audio, representations: sound });
-    }
-    Ok(Manifest { duration: None, live: None, sets })
-}
-
-fn variant(list: &[(&str, &str)], line: u32, segments: Segments) -> Result<Representation, ManifestError> {
-    let get = |name| attributes::get(list, name);
-    let wrong = || broken(line, "#EXT-X-STREAM-INF without BANDWIDTH in bit/s");
-    let rate: u64 = get("BANDWIDTH").and_then(|rate| rate.parse().ok()).ok_or_else(wrong)?;
-    let size = get("RESOLUTION").map(|size| {
-        let (width, height) = size.split_once('x')?;
-        Some((width.parse().ok()?, height.parse().ok()?))
-    });
-    let wrong = || broken(line, "RESOLUTION is not of the form 640x360");
-    Ok(Representation {
-        id: get("NAME").map_or_else(|| rate.to_string(), str::to_owned),
-        rate: BitRate::from_bps(rate),
-        size: size.map(|size| size.ok_or_else(wrong)).transpose()?,
-        codecs: get("CODECS").map(str::to_owned),
-        init: None,
-        segments,
-    })
-}
-
-/// Reads a media playlist, which stands at `url`.
+/// Reads a media playlist, which stands at `url` and may import `variables`.
 ///
 /// # Errors
 ///
 /// What is wrong with it, and in which line.
-pub fn read_playlist(bytes: &[u8], url: &str) -> Result<Playlist, ManifestError> {
+pub fn read_playlist(
+    bytes: &[u8],
+    url: &str,
+    variables: &[(String, String)],
+) -> Result<Playlist, ManifestError> {
     check_length(bytes.len() as u64)?;
     let text = super::text(bytes)?;
-    if !text.starts_with(MAGIC) {
+    if !text.trim_start().starts_with(MAGIC) {
         return Err(ManifestError::Unknown { begins: super::begins(bytes) });
     }
-    read_text(text, url)
+    let (text, _) = filled(text, url, variables)?;
+    read_text(&text, url)
 }
 
 /// `n` or `n@o` (section 4.3.2.2).
@@ -191,19 +78,33 @@ fn bytes_of(first: u64, length: u64) -> Option<(u64, u64)> {
     Some((first, first.checked_add(length)?.checked_sub(1)?)).filter(|(_, last)| *last < u64::MAX)
 }
 
+/// How what follows is encrypted.
+#[derive(Clone)]
+struct Key {
+    line: u32,
+    method: String,
+}
+
 /// A media playlist as it is read.
 struct Reading {
     place: Place,
     room: Room,
     playlist: Playlist,
-    target: Option<Duration>,
-    /// Of the segment whose URI is to come.
-    duration: Option<Duration>,
+    left: LeftOut,
+    /// Of the segment whose URI is to come, and its line.
+    duration: Option<(Duration, u32)>,
     range: Option<(u64, Option<u64>)>,
     is_gap: bool,
+    key: Option<Key>,
+    /// What a decoder needs before the segment whose URI is to come, and its key where it is encrypted itself.
+    init: Option<Arc<Address>>,
+    init_key: Option<Key>,
+    /// Why the playlist cannot be followed if it goes on, though it can be played if it has ended.
+    unfollowable: Option<ManifestError>,
     /// Where the last range ended, and of what.
     ended: Option<(String, u64)>,
     at: Duration,
+    longest: Duration,
     number: u64,
 }
 
@@ -215,28 +116,34 @@ fn read_text(text: &str, url: &str) -> Result<Playlist, ManifestError> {
         segments: Vec::new(),
         is_ended: false,
         hold_back: None,
+        left_out: Vec::new(),
     };
     let mut reading = Reading {
         place: Place::of(url)?,
         room: Room::new(),
         playlist,
-        target: None,
+        left: LeftOut::default(),
         duration: None,
         range: None,
         is_gap: false,
+        key: None,
+        init: None,
+        init_key: None,
+        unfollowable: None,
         ended: None,
         at: Duration::ZERO,
+        longest: Duration::ZERO,
         number: 0,
     };
+    let mut is_ended = false;
     for line in lines(text) {
         reading.take(&line)?;
-        if reading.playlist.is_ended {
+        if line.tag == "-X-ENDLIST" {
+            is_ended = true;
             break;
         }
     }
-    let missing = || broken(1, "a media playlist without #EXT-X-TARGETDURATION");
-    reading.playlist.target = reading.target.ok_or_else(missing)?;
-    Ok(reading.playlist)
+    reading.end(is_ended)
 }
 
 impl Reading {
@@ -245,34 +152,49 @@ impl Reading {
             "INF" => {
                 let seconds = line.value.split(',').next().unwrap_or_default().trim();
                 let wrong = || line.wrong("seconds as 4.004 are wanted");
-                self.duration = Some(of_decimal(seconds).ok_or_else(wrong)?);
+                self.duration = Some((of_decimal(seconds).ok_or_else(wrong)?, line.number));
             }
+            // Of another form the longest segment tells it.
             "-X-TARGETDURATION" => {
-                let wrong = || line.wrong("seconds are wanted");
-                self.target = Some(of_decimal(line.value.trim()).ok_or_else(wrong)?);
+                self.playlist.target = of_decimal(line.value.trim()).unwrap_or(Duration::ZERO);
             }
-            "-X-MEDIA-SEQUENCE"
-                if self.number == self.playlist.sequence && self.playlist.segments.is_empty() =>
-            {
-                self.playlist.sequence = line.count()?;
-                self.number = self.playlist.sequence;
+            "-X-MEDIA-SEQUENCE" if self.at > Duration::ZERO || !self.playlist.segments.is_empty() => {
+                self.unfollowable = Some(line.wrong("it stands behind segments"));
             }
-            "-X-MEDIA-SEQUENCE" => return Err(line.wrong("it stands behind segments")),
+            "-X-MEDIA-SEQUENCE" => match line.count() {
+                Ok(sequence) => (self.playlist.sequence, self.number) = (sequence, sequence),
+                Err(error) => self.unfollowable = Some(error),
+            },
             "-X-BYTERANGE" => {
                 self.range =
                     Some(range(line.value).ok_or_else(|| line.wrong("LENGTH or LENGTH@FIRST is wanted"))?);
             }
             "-X-MAP" => self.map(line)?,
+            "-X-KEY" => self.key(line)?,
             "-X-GAP" => self.is_gap = true,
-            "-X-ENDLIST" => self.playlist.is_ended = true,
+            // Such a playlist never changes: it is whole, whether it says its end or not (section 4.3.3.5).
+            "-X-PLAYLIST-TYPE" if line.value.trim() == "VOD" => self.playlist.is_ended = true,
             "-X-SERVER-CONTROL" => {
-                let list = line.attributes()?;
+                let list = attributes::read(line.value).unwrap_or_default();
                 self.playlist.hold_back = attributes::get(&list, "HOLD-BACK").and_then(of_decimal);
+            }
+            "-X-START" => self.left.add(
+                format!("#EXT-X-START of line {} ({})", line.number, shown(line.value)),
+                "play begins at the first segment, or live behind the edge",
+            ),
+            "-X-DATERANGE" if line.value.contains("com.apple.hls.interstitial") => {
+                self.left
+                    .add(format!("interstitial of line {}", line.number), "#EXT-X-DATERANGE is not read");
             }
             "-X-SKIP" => {
                 return Err(unsupported(line.number, "a playlist that leaves segments out (#EXT-X-SKIP)"));
             }
-            "-X-DEFINE" => return Err(unsupported(line.number, "variables (#EXT-X-DEFINE)")),
+            "-X-I-FRAMES-ONLY" => {
+                return Err(unsupported(
+                    line.number,
+                    "a playlist of key frames alone (#EXT-X-I-FRAMES-ONLY)",
+                ));
+            }
             "-X-STREAM-INF" => return Err(broken(line.number, "a variant in a media playlist")),
             _ => {}
         }
@@ -280,6 +202,14 @@ impl Reading {
             Some(uri) => self.segment(uri, line.number),
             None => Ok(()),
         }
+    }
+
+    fn key(&mut self, line: &Line<'_>) -> Result<(), ManifestError> {
+        let list = line.attributes()?;
+        let method = attributes::get(&list, "METHOD").unwrap_or("without METHOD");
+        let key = Key { line: line.number, method: shown(method) };
+        self.key = (!method.eq_ignore_ascii_case("NONE")).then_some(key);
+        Ok(())
     }
 
     fn map(&mut self, line: &Line<'_>) -> Result<(), ManifestError> {
@@ -294,20 +224,21 @@ impl Reading {
             }
         };
         let init = Address { url: self.place.resolve(uri, line.number)?.url().to_owned(), range: told };
-        match &self.playlist.init {
-            Some(known) if *known != init => {
-                Err(unsupported(line.number, "a second initialization (#EXT-X-MAP), other than the first"))
-            }
-            _ => {
-                self.playlist.init = Some(init);
-                Ok(())
-            }
+        // Of the methods, this one encrypts whole files.
+        self.init_key = self.key.clone().filter(|key| key.method == "AES-128");
+        if self.init.as_deref() != Some(&init) {
+            self.room.take(1, init.url.len(), line.number, "this #EXT-X-MAP")?;
+            self.init = Some(Arc::new(init));
         }
+        if self.playlist.init.is_none() {
+            self.playlist.init.clone_from(&self.init);
+        }
+        Ok(())
     }
 
     fn segment(&mut self, uri: &str, line: u32) -> Result<(), ManifestError> {
         let missing = || broken(line, "a segment without #EXTINF before it");
-        let duration = self.duration.take().ok_or_else(missing)?;
+        let (duration, from) = self.duration.take().ok_or_else(missing)?;
         let url = self.place.resolve(uri, line)?.url().to_owned();
         let told = match self.range.take() {
             None => None,
@@ -324,13 +255,36 @@ impl Reading {
         self.ended = told.map(|(_, last)| (url.clone(), last + 1));
         let (start, number) = (self.at, self.number);
         self.at += duration;
+        self.longest = self.longest.max(duration);
         self.number = number.checked_add(1).ok_or_else(|| broken(line, "numbers beyond all bounds"))?;
-        if !std::mem::take(&mut self.is_gap) {
-            self.room.take(1, url.len(), line, "this segment")?;
-            let address = Address { url, range: told };
-            self.playlist.segments.push(MediaSegment { number, address, start, duration });
+        if std::mem::take(&mut self.is_gap) {
+            return Ok(());
         }
+        if let Some(Key { line, method }) = self.key.as_ref().or(self.init_key.as_ref()) {
+            let what = format!("segments from line {from} on are encrypted with {method} (#EXT-X-KEY)");
+            return Err(encrypted(*line, what));
+        }
+        self.room.take(1, url.len(), line, "this segment")?;
+        let whole = MediaSegment::whole(number, Address { url, range: told }, start, duration);
+        self.playlist.segments.push(MediaSegment { init: self.init.clone(), ..whole });
         Ok(())
+    }
+
+    fn end(mut self, is_ended: bool) -> Result<Playlist, ManifestError> {
+        self.playlist.is_ended |= is_ended;
+        match self.unfollowable {
+            Some(error) if !self.playlist.is_ended => return Err(error),
+            _ => {}
+        }
+        if self.playlist.target == Duration::ZERO {
+            // Rounded up to a second, as it is written.
+            self.playlist.target = Duration::from_secs(self.longest.as_nanos().div_ceil(1_000_000_000));
+        }
+        if self.playlist.is_ended && self.playlist.segments.is_empty() {
+            return Err(broken(1, "a playlist without a segment to play, and no more will come"));
+        }
+        self.playlist.left_out = self.left.into_list();
+        Ok(self.playlist)
     }
 }
 

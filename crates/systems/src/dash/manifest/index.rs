@@ -3,16 +3,25 @@
 use super::fault::ManifestError;
 use super::place::Place;
 use super::time::of_ticks;
-use super::{Address, MediaSegment};
+use super::{Address, MediaSegment, Window};
 use crate::media::mp4;
+use streamgauge_base::Duration;
 
-/// The segments of the file at `url`, of which `bytes` begin at byte `first_byte` and hold its `sidx`. Times count from
-/// the first segment; numbers from 1.
+/// A file's pictures may be shown so long after its media begin (composition offsets): that is no gap.
+const COMPOSITION: Duration = Duration::from_millis(500);
+
+/// The segments of the file at `url` that lie in `window`. `bytes` begin at byte `first_byte` of the file and hold its
+/// `sidx`. Numbers count from the file's first segment, which has number 1.
 ///
 /// # Errors
 ///
 /// No index, half of one, one that leads to further indices, or one that leaves its file.
-pub fn read_index(bytes: &[u8], first_byte: u64, url: &str) -> Result<Vec<MediaSegment>, ManifestError> {
+pub fn read_index(
+    bytes: &[u8],
+    first_byte: u64,
+    url: &str,
+    window: &Window,
+) -> Result<Vec<MediaSegment>, ManifestError> {
     let url = Place::of(url)?.url().to_owned();
     let wrong = |what: &str| ManifestError::Index { what: what.into() };
     let found = mp4::find(bytes, b"sidx");
@@ -32,8 +41,9 @@ pub fn read_index(bytes: &[u8], first_byte: u64, url: &str) -> Result<Vec<MediaS
         return Err(wrong("its timescale is 0"));
     }
     let wide = if version == 0 { 4 } else { 8 };
-    // The earliest presentation time is where the presentation begins.
-    take(wide).ok_or_else(cut)?;
+    let earliest = of_ticks(take(wide).ok_or_else(cut)?, timescale);
+    let is_composed = earliest >= window.offset && earliest.saturating_sub(window.offset) < COMPOSITION;
+    let earliest = if is_composed { window.offset } else { earliest };
     let first_offset = take(wide).ok_or_else(cut)?;
     let count = take(2 + 2).ok_or_else(cut)? & 0xffff;
     let out = || wrong("it leads beyond all bytes");
@@ -55,11 +65,11 @@ pub fn read_index(bytes: &[u8], first_byte: u64, url: &str) -> Result<Vec<MediaS
             return Err(ManifestError::Index { what: format!("entry {number} has no bytes") });
         }
         let end = at.checked_add(bytes).ok_or_else(out)?;
-        let start = of_ticks(ticks, timescale);
+        let from = of_ticks(ticks, timescale);
         ticks = ticks.checked_add(length).ok_or_else(out)?;
-        let duration = of_ticks(ticks, timescale).saturating_sub(start);
+        let [from, to] = [from, of_ticks(ticks, timescale)].map(|time| time + earliest);
         let address = Address { url: url.clone(), range: Some((at, end - 1)) };
-        segments.push(MediaSegment { number, address, start, duration });
+        segments.extend(window.fit(number, address, from, to));
         at = end;
     }
     Ok(segments)

@@ -4,13 +4,22 @@
 //! nothing takes memory out of proportion ([`MOST_BYTES`], [`MOST_SEGMENTS`]).
 
 mod attributes;
+mod bases;
+mod defines;
 mod fault;
 mod flaws;
 mod hls;
 mod index;
+mod left_out;
+mod lines;
 mod mpd;
+mod multivariant;
+mod periods;
 mod place;
+mod protection;
+mod renditions;
 mod segments;
+mod sets;
 mod template;
 pub(crate) mod time;
 mod xml;
@@ -22,6 +31,10 @@ pub use fault::{MOST_BYTES, MOST_SEGMENTS, ManifestError, check_length};
 pub use flaws::{Flaw, Oddity};
 pub use hls::read_playlist;
 pub use index::read_index;
+pub use protection::encryption_of_init;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use streamgauge_base::{BitRate, Duration};
 
@@ -32,7 +45,24 @@ pub struct Manifest {
     pub duration: Option<Duration>,
     /// Of a live presentation.
     pub live: Option<Live>,
-    /// Pictures, sound and what else there is, each with its representations.
+    /// Its parts, one behind the other; HLS has one.
+    pub periods: Vec<Period>,
+    /// Sets, renditions, representations and periods that are not played, each with its line and the reason.
+    pub left_out: Vec<String>,
+    /// Variables that media playlists may import (`EXT-X-DEFINE`).
+    pub variables: Vec<(String, String)>,
+}
+
+/// A part of a presentation, with media of its own.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Period {
+    /// What the manifest calls it; may be empty.
+    pub id: String,
+    /// When it begins, in the presentation.
+    pub start: Duration,
+    /// When it ends, if that is known.
+    pub end: Option<Duration>,
+    /// What is played of it: pictures, sound, or both, one set each.
     pub sets: Vec<AdaptationSet>,
 }
 
@@ -58,8 +88,6 @@ pub enum MediaKind {
     Video,
     /// Sound alone.
     Audio,
-    /// Text, thumbnails and what is not known.
-    Other,
 }
 
 /// One thing to be shown or heard, at several rates.
@@ -86,6 +114,8 @@ pub struct Representation {
     pub init: Option<Address>,
     /// Its segments, or where they are told.
     pub segments: Segments,
+    /// The copy that is named here (a BaseURL, or a playlist among equals), where there is another one to try.
+    pub copy: Option<String>,
 }
 
 /// Where segments are told.
@@ -96,7 +126,12 @@ pub enum Segments {
     /// By a pattern that goes on, one like the other.
     Numbered(Template),
     /// By an index of the file (`sidx`, ISO/IEC 14496-12 section 8.16.3), which is to be fetched.
-    Indexed(Address),
+    Indexed {
+        /// Where the index is.
+        address: Address,
+        /// Where its segments lie.
+        window: Window,
+    },
     /// By a media playlist, which is to be fetched.
     Playlist(Address),
 }
@@ -114,6 +149,21 @@ pub struct Template {
     pub timescale: u64,
     /// How many there are; `None` while they go on.
     pub count: Option<u64>,
+    /// When the first begins, in the presentation.
+    pub start: Duration,
+    /// When their period ends: the last is shown up to there.
+    pub end: Option<Duration>,
+}
+
+/// A period, as the media of a representation see it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Window {
+    /// When it begins, in the presentation.
+    pub start: Duration,
+    /// When it ends, if that is known.
+    pub end: Option<Duration>,
+    /// The time of the media with which it begins (`presentationTimeOffset`).
+    pub offset: Duration,
 }
 
 /// One segment.
@@ -123,14 +173,29 @@ pub struct MediaSegment {
     pub number: u64,
     /// Where it is.
     pub address: Address,
-    /// When it begins, in the presentation.
+    /// When it begins to be shown, in the presentation.
     pub start: Duration,
-    /// How long it plays.
+    /// How long it is shown.
     pub duration: Duration,
+    /// Media at its beginning that lies before its period, and at its end behind it: both are not shown.
+    pub outside: Outside,
+    /// What a decoder needs before it, where that is not its representation's.
+    pub init: Option<Arc<Address>>,
+}
+
+/// Media of a segment that lies outside its period.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Outside {
+    /// At the beginning.
+    pub before: Duration,
+    /// At the end.
+    pub after: Duration,
+    /// The length that `after` is made of is a nominal one: the segment itself may be shorter.
+    pub nominal: bool,
 }
 
 /// Where bytes are.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Address {
     /// An absolute URL.
     pub url: String,
@@ -146,13 +211,15 @@ pub struct Playlist {
     /// The number of the first segment (`EXT-X-MEDIA-SEQUENCE`).
     pub sequence: u64,
     /// What a decoder needs before the first segment (`EXT-X-MAP`).
-    pub init: Option<Address>,
+    pub init: Option<Arc<Address>>,
     /// The segments. Their times count from the first: of a live playlist only their numbers stay the same.
     pub segments: Vec<MediaSegment>,
     /// No more will come (`EXT-X-ENDLIST`).
     pub is_ended: bool,
     /// How far behind the end to play (`HOLD-BACK`).
     pub hold_back: Option<Duration>,
+    /// What of it is not played, each with its line.
+    pub left_out: Vec<String>,
 }
 
 impl Manifest {
@@ -162,15 +229,66 @@ impl Manifest {
     ///
     /// What is wrong with it, and where.
     pub fn read(bytes: &[u8], url: &str) -> Result<Manifest, ManifestError> {
+        Self::read_without(bytes, url, &BTreeSet::new())
+    }
+
+    /// The same, where these copies ([`Representation::copy`]) have failed and others are to be named.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Manifest::read`].
+    pub fn read_without(
+        bytes: &[u8],
+        url: &str,
+        failed: &BTreeSet<String>,
+    ) -> Result<Manifest, ManifestError> {
         check_length(bytes.len() as u64)?;
         let text = text(bytes)?;
-        if text.starts_with(hls::MAGIC) {
-            hls::read(text, url)
+        if text.trim_start().starts_with(hls::MAGIC) {
+            hls::read(text, url, failed)
         } else if text.trim_start().starts_with('<') {
-            mpd::read(text, url)
+            mpd::read(text, url, failed)
         } else {
             Err(ManifestError::Unknown { begins: begins(bytes) })
         }
+    }
+
+    /// It is to be fetched again: more may be listed then.
+    pub fn goes_on(&self) -> bool {
+        self.live.is_some_and(|live| live.update.is_some())
+    }
+
+    /// How long a segment plays of its last period; zero if that is not known.
+    pub fn segment_length(&self) -> Duration {
+        let Some(first) = self.periods.last().and_then(|period| period.sets.first()) else {
+            return Duration::ZERO;
+        };
+        match first.representations.first().map(|one| &one.segments) {
+            Some(Segments::Numbered(template)) => time::of_ticks(template.length, template.timescale),
+            Some(Segments::Listed(segments)) => {
+                segments.get(segments.len() / 2).map_or(Duration::ZERO, |middle| middle.duration)
+            }
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// What is played of all its periods.
+    pub fn sets(&self) -> impl Iterator<Item = &AdaptationSet> {
+        self.periods.iter().flat_map(|period| &period.sets)
+    }
+}
+
+impl Period {
+    /// Its set of that kind.
+    pub fn set(&self, kind: MediaKind) -> Option<&AdaptationSet> {
+        self.sets.iter().find(|set| set.kind == kind)
+    }
+}
+
+impl MediaSegment {
+    /// A segment all of which is shown.
+    pub fn whole(number: u64, address: Address, start: Duration, duration: Duration) -> Self {
+        MediaSegment { number, address, start, duration, outside: Outside::default(), init: None }
     }
 }
 
@@ -183,7 +301,7 @@ impl Representation {
                 let last = template.first.checked_add(template.count?.checked_sub(1)?)?;
                 template.segment(last).map(|last| last.start + last.duration)
             }
-            Segments::Indexed(_) | Segments::Playlist(_) => None,
+            Segments::Indexed { .. } | Segments::Playlist(_) => None,
         }
     }
 }

@@ -1,181 +1,202 @@
-//! MPEG-DASH (ISO/IEC 23009-1): what an MPD tells of one period.
+//! MPEG-DASH (ISO/IEC 23009-1): what an MPD tells.
 
+use std::collections::BTreeSet;
 use std::str::FromStr;
 
 use streamgauge_base::{BitRate, Duration};
 
-use super::fault::{ManifestError, Room, broken, unsupported};
+use super::bases::Bases;
+use super::fault::{ManifestError, Room, broken, encrypted, unsupported};
+use super::left_out::LeftOut;
+use super::periods::{self, Timed, time};
 use super::place::Place;
-use super::segments::{Of, Told, early};
-use super::time::{of_xs_date_time, of_xs_duration};
+use super::segments::{Of, Told};
+use super::sets::{self, Chosen};
+use super::time::{of_xs_date_time, rate};
 use super::xml::{Element, parse};
-use super::{AdaptationSet, Live, Manifest, MediaKind, Representation};
+use super::{AdaptationSet, Live, Manifest, Period, Representation, Segments, Window};
 
 /// Representations of one manifest: each takes memory even without segments.
-const MOST_REPRESENTATIONS: usize = 1_000;
+const MOST_REPRESENTATIONS: usize = 10_000;
 
-/// Trick modes: pictures that are shown while one looks for a place (DASH-IF IOP part 5).
-const TRICK_MODE: &str = "http://dashif.org/guidelines/trickmode";
-
-/// Reads `text`, which stands at `url`. Times count from the period's start.
-pub fn read(text: &str, url: &str) -> Result<Manifest, ManifestError> {
+/// Reads `text`, which stands at `url`, where the copies `failed` are passed over. Times of a static presentation count
+/// from its first period's start, those of a dynamic one from `@availabilityStartTime`.
+pub fn read(text: &str, url: &str, failed: &BTreeSet<String>) -> Result<Manifest, ManifestError> {
     let document = parse(text)?;
     let mpd = Element(document.root_element());
     if mpd.name() != "MPD" {
         return Err(broken(mpd.line(), format!("the root is {:.40}, and an MPD's is MPD", mpd.name())));
     }
-    let mut periods = mpd.all("Period");
-    let period = periods.next().ok_or_else(|| broken(mpd.line(), "there is no Period"))?;
-    if let Some(second) = periods.next() {
-        let count = periods.count() + 2;
-        return Err(unsupported(second.line(), format!("the presentation has {count} periods")));
-    }
-    let time = |element: Element<'_>, name: &str| {
-        element.read(name, of_xs_duration, "a duration as PT2.5S without years and months is wanted")
-    };
-    let is_live = match mpd.get("type") {
+    let is_live = match mpd.get("type").map(str::trim) {
         None | Some("static") => false,
         Some("dynamic") => true,
         Some(_) => return Err(mpd.wrong("type", "static or dynamic is wanted")),
     };
-    let begins = time(period, "start")?.unwrap_or(Duration::ZERO);
-    let whole = time(mpd, "mediaPresentationDuration")?.map(|whole| whole.saturating_sub(begins));
-    let duration = time(period, "duration")?.or(whole);
+    let mut left = LeftOut::default();
+    let timed = periods::timed(mpd, is_live, &mut left)?;
     let mut live = Live::default();
     if is_live {
         let starts = mpd.read("availabilityStartTime", of_xs_date_time, "a date of XML Schema is wanted")?;
         let starts =
             starts.ok_or_else(|| broken(mpd.line(), "dynamic, and without @availabilityStartTime"))?;
         live = Live {
-            starts: Some(starts + begins),
+            starts: Some(starts),
             update: time(mpd, "minimumUpdatePeriod")?,
-            delay: time(mpd, "suggestedPresentationDelay")?,
-            depth: time(mpd, "timeShiftBufferDepth")?,
+            delay: time(mpd, "suggestedPresentationDelay").ok().flatten(),
+            depth: time(mpd, "timeShiftBufferDepth").ok().flatten(),
             early: Duration::ZERO,
         };
     }
-    let place = at(mpd, &Place::of(url)?)?;
-    let mut reader = Reader { room: Room::new(), early: None, count: 0, duration, is_live };
-    let sets = reader.period(period, &place)?;
-    if sets.is_empty() {
-        return Err(broken(period.line(), "the Period has no Representation"));
+    let bases = Bases::of(Place::of(url)?).within(mpd, &mut left)?;
+    let origin = if is_live { Duration::ZERO } else { timed[0].start };
+    let mut reader = Reader { room: Room::new(), early: None, count: 0, is_live, origin, failed, left };
+    let mut found = Vec::new();
+    for period in &timed {
+        found.extend(reader.period(mpd, period, &bases)?);
+    }
+    if found.is_empty() {
+        return Err(reader.nothing(mpd, &timed));
     }
     live.early = reader.early.unwrap_or(Duration::ZERO);
-    let longest = || sets.iter().flat_map(|set| &set.representations).filter_map(Representation::end).max();
-    let duration = duration.or_else(|| if is_live { None } else { longest() });
-    Ok(Manifest { duration, live: is_live.then_some(live), sets })
+    let told = timed.last().and_then(|last| last.end).map(|end| end.saturating_sub(origin));
+    let longest = || {
+        let all = found.iter().flat_map(|period: &Period| &period.sets).flat_map(|set| &set.representations);
+        all.filter_map(Representation::end).max()
+    };
+    let duration = told.or_else(|| if is_live { None } else { longest() });
+    let left_out = reader.left.into_list();
+    let live = is_live.then_some(live);
+    Ok(Manifest { duration, live, periods: found, left_out, variables: Vec::new() })
 }
 
-/// Where what is in `element` stands: the first BaseURL is taken, the others are further copies.
-fn at(element: Element<'_>, place: &Place) -> Result<Place, ManifestError> {
-    match element.first("BaseURL") {
-        Some(base) => place.resolve(base.text(), base.line()),
-        None => Ok(place.clone()),
-    }
-}
-
-struct Reader {
+struct Reader<'f> {
     room: Room,
     /// What all representations may be asked for early.
     early: Option<Duration>,
     count: usize,
-    duration: Option<Duration>,
     is_live: bool,
+    /// When the presentation begins, on the manifest's clock.
+    origin: Duration,
+    failed: &'f BTreeSet<String>,
+    left: LeftOut,
 }
 
-impl Reader {
-    fn period(&mut self, period: Element<'_>, place: &Place) -> Result<Vec<AdaptationSet>, ManifestError> {
-        let place = at(period, place)?;
+impl Reader<'_> {
+    /// What is played of a period; none if that is nothing.
+    fn period(
+        &mut self,
+        mpd: Element<'_>,
+        timed: &Timed<'_>,
+        bases: &Bases,
+    ) -> Result<Option<Period>, ManifestError> {
+        let period = timed.element;
+        let bases = bases.within(period, &mut self.left)?;
         let told = Told::default().within(period)?;
-        let mut sets = Vec::new();
-        for set in period.all("AdaptationSet") {
-            let (place, told) = (at(set, &place)?, told.within(set)?);
-            let mut representations = Vec::new();
-            for one in set.all("Representation") {
-                self.count += 1;
-                if self.count > MOST_REPRESENTATIONS {
-                    return Err(unsupported(one.line(), "more than 1000 representations"));
-                }
-                representations.push(self.representation([period, set, one], &place, &told)?);
-            }
-            representations.sort_by_key(|one| one.rate);
-            if let Some(one) = set.first("Representation") {
-                sets.push(AdaptationSet { kind: kind(set, one), representations });
+        let chosen = sets::choose(mpd, period, &mut self.left);
+        let mut found = Vec::new();
+        for chosen in &chosen {
+            let representations = self.representations(timed, chosen, &bases, &told)?;
+            if !representations.is_empty() {
+                found.push(AdaptationSet { kind: chosen.kind, representations });
             }
         }
-        Ok(sets)
+        if found.is_empty() {
+            // A live one fills later.
+            let why = if self.is_live { "it has nothing to play yet" } else { "it has nothing to play" };
+            self.left.add(periods::named(period), why);
+            return Ok(None);
+        }
+        let from = |time: Duration| time.saturating_sub(self.origin);
+        let (start, end) = (from(timed.start), timed.end.map(from));
+        Ok(Some(Period { id: period.get("id").unwrap_or_default().to_owned(), start, end, sets: found }))
+    }
+
+    fn representations(
+        &mut self,
+        timed: &Timed<'_>,
+        chosen: &Chosen<'_>,
+        bases: &Bases,
+        told: &Told<'_>,
+    ) -> Result<Vec<Representation>, ManifestError> {
+        let mut representations: Vec<Representation> = Vec::new();
+        for [set, one] in &chosen.representations {
+            self.count += 1;
+            if self.count > MOST_REPRESENTATIONS {
+                return Err(unsupported(one.line(), "more than 10000 representations"));
+            }
+            let (bases, told) = (bases.within(*set, &mut self.left)?, told.within(*set)?);
+            let bandwidth = one.hint("bandwidth", rate);
+            if bandwidth.is_none() && chosen.representations.len() > 1 {
+                self.left.add(sets::representation(*one), "no @bandwidth tells its place among the levels");
+                continue;
+            }
+            let read = self.representation(timed, [*set, *one], bandwidth.unwrap_or(0), &bases, &told)?;
+            let is_empty = matches!(&read.segments, Segments::Listed(segments) if segments.is_empty());
+            if is_empty && !self.is_live {
+                self.left.add(sets::representation(*one), "no segment of it lies in its period");
+                continue;
+            }
+            representations.push(read);
+        }
+        representations.sort_by_key(|one| one.rate);
+        Ok(representations)
     }
 
     fn representation(
         &mut self,
-        [period, set, one]: [Element<'_>; 3],
-        place: &Place,
+        timed: &Timed<'_>,
+        [set, one]: [Element<'_>; 2],
+        bandwidth: u64,
+        bases: &Bases,
         told: &Told<'_>,
     ) -> Result<Representation, ManifestError> {
         let id = one.get("id").unwrap_or_default().to_owned();
-        let wanted = || broken(one.line(), "a Representation without @bandwidth");
-        let bandwidth = one.number("bandwidth")?.ok_or_else(wanted)?;
-        let bases = [period, set, one].into_iter().rev().find_map(|element| element.first("BaseURL"));
-        let place = at(one, place)?;
+        let bases = bases.within(one, &mut self.left)?;
         let told = told.within(one)?;
-        let sides =
-            ["width", "height"].map(|name| side(one, name).transpose().or(side(set, name).transpose()));
-        let [width, height] = sides.map(Option::transpose);
-        let of_base = bases.map_or(Ok(None), early)?;
-        let early = of_base.unwrap_or(Duration::ZERO) + told.early.unwrap_or(Duration::ZERO);
+        let [width, height] = ["width", "height"].map(|name| side(one, name).or(side(set, name)));
+        let (base, copy) = bases.choose(self.failed);
+        let early = base.early.unwrap_or(Duration::ZERO) + told.early.unwrap_or(Duration::ZERO);
         self.early = Some(self.early.map_or(early, |all| all.min(early)));
-        let of = Of {
-            id: &id,
-            bandwidth,
-            place: &place,
-            line: one.line(),
-            duration: self.duration,
-            is_live: self.is_live,
+        let window = Window {
+            start: timed.start.saturating_sub(self.origin),
+            end: timed.end.map(|end| end.saturating_sub(self.origin)),
+            offset: Duration::ZERO,
         };
+        let of =
+            Of { id: &id, bandwidth, place: &base.place, line: one.line(), window, is_live: self.is_live };
         let (init, segments) = told.segments(&of, &mut self.room)?;
         Ok(Representation {
             rate: BitRate::from_bps(bandwidth),
-            size: width?.zip(height?),
+            size: width.zip(height),
             codecs: one.get("codecs").or(set.get("codecs")).map(str::to_owned),
             init,
             segments,
+            copy,
             id,
         })
     }
-}
 
-fn side(element: Element<'_>, name: &str) -> Result<Option<u32>, ManifestError> {
-    element.read(name, |text| u32::from_str(text).ok(), "a number of pixels is wanted")
-}
-
-/// What a set is, by its type or that of its first representation, else by its codecs.
-fn kind(set: Element<'_>, one: Element<'_>) -> MediaKind {
-    let is_trick = |property: Element<'_>| property.get("schemeIdUri") == Some(TRICK_MODE);
-    if set.all("EssentialProperty").chain(one.all("EssentialProperty")).any(is_trick) {
-        return MediaKind::Other;
-    }
-    let component = set.first("ContentComponent").and_then(|component| component.get("contentType"));
-    let told = set.get("contentType").or(component).or(set.get("mimeType")).or(one.get("mimeType"));
-    match told.map(|told| told.split('/').next().unwrap_or_default()) {
-        Some("video") => MediaKind::Video,
-        Some("audio") => MediaKind::Audio,
-        Some(_) => MediaKind::Other,
-        None => match one.get("codecs").or(set.get("codecs")) {
-            Some(codecs) if !is_sound(codecs) => MediaKind::Video,
-            Some(_) => MediaKind::Audio,
-            None if one.get("width").or(set.get("width")).is_some() => MediaKind::Video,
-            None => MediaKind::Other,
-        },
+    /// Why nothing can be played.
+    fn nothing(self, mpd: Element<'_>, timed: &[Timed<'_>]) -> ManifestError {
+        let periods = timed.iter().map(|period| period.element);
+        let mut sets = periods.clone().flat_map(|period| period.all("AdaptationSet"));
+        let line = timed[0].element.line();
+        if sets.all(|set| set.first("Representation").is_none()) {
+            return broken(line, "the Period has no Representation");
+        }
+        let list = self.left.into_list();
+        let protected = list.iter().find(|entry| entry.contains(": encrypted with "));
+        let inner = periods.flat_map(|period| std::iter::once(period).chain(period.all("AdaptationSet")));
+        let inner = inner.flat_map(|one| std::iter::once(one).chain(one.all("Representation")));
+        let all = std::iter::once(mpd).chain(inner);
+        let first = all.flat_map(|one| one.all("ContentProtection")).next();
+        match (protected, first) {
+            (Some(what), Some(protection)) => encrypted(protection.line(), what.clone()),
+            _ => broken(line, format!("nothing can be played: {}", list.join("; "))),
+        }
     }
 }
 
-/// True if all of these codecs are of sound (RFC 6381, the registries that it names).
-pub(super) fn is_sound(codecs: &str) -> bool {
-    const SOUND: [&str; 11] =
-        ["mp4a", "ac-3", "ec-3", "ac-4", "opus", "flac", "vorbis", "alac", "mp3", "dts", "mha1"];
-    let is_sound = |codec: &str| {
-        let codec = codec.trim().to_ascii_lowercase();
-        SOUND.iter().any(|sound| codec.starts_with(sound))
-    };
-    codecs.split(',').all(is_sound)
+fn side(element: Element<'_>, name: &str) -> Option<u32> {
+    element.hint(name, |text| u32::from_str(text).ok())
 }

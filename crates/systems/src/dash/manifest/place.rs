@@ -33,6 +33,11 @@ impl Place {
         Ok(Place(url))
     }
 
+    /// The value of a parameter of its query, decoded.
+    pub fn query_value(&self, name: &str) -> Option<String> {
+        self.0.query_pairs().find(|(own, _)| own == name).map(|(_, value)| value.into_owned())
+    }
+
     /// The address.
     pub fn url(&self) -> &str {
         self.0.as_str()

@@ -7,7 +7,7 @@ use super::place::Place;
 use super::template::{filled, has, resolved};
 use super::time::{of_decimal, of_ticks};
 use super::xml::Element;
-use super::{Address, MediaSegment, Segments, Template};
+use super::{Address, MediaSegment, Outside, Segments, Template, Window};
 
 /// What a representation is.
 pub struct Of<'a> {
@@ -15,9 +15,36 @@ pub struct Of<'a> {
     pub bandwidth: u64,
     pub place: &'a Place,
     pub line: u32,
-    /// How long its period plays, if that is told.
-    pub duration: Option<Duration>,
+    /// Its period.
+    pub window: Window,
     pub is_live: bool,
+}
+
+impl Of<'_> {
+    /// How long its period plays, if that is told.
+    fn duration(&self) -> Option<Duration> {
+        self.window.end.map(|end| end.saturating_sub(self.window.start))
+    }
+}
+
+/// What is shown for less than this is a rounding of times.
+const LEAST: Duration = Duration::from_millis(1);
+
+impl Window {
+    /// Fits a segment in, which has the media from one time to another.
+    pub fn fit(&self, number: u64, address: Address, from: Duration, to: Duration) -> Option<MediaSegment> {
+        let before = self.offset.saturating_sub(from);
+        let [shown, behind] =
+            [from.max(self.offset), to].map(|time| time.saturating_sub(self.offset) + self.start);
+        let end = self.end.map_or(behind, |end| behind.min(end));
+        let (duration, after) = (end.saturating_sub(shown), behind.saturating_sub(end));
+        let is_cut = before > Duration::ZERO || after > Duration::ZERO;
+        if shown > end || is_cut && duration < LEAST {
+            return None;
+        }
+        let outside = Outside { before, after, nominal: false };
+        Some(MediaSegment { outside, ..MediaSegment::whole(number, address, shown, duration) })
+    }
 }
 
 /// What period, set and representation tell of segments, the inner ones before the outer ones.
@@ -64,10 +91,10 @@ fn range(element: Element<'_>, name: &str) -> Result<Option<(u64, u64)>, Manifes
     element.read(name, read, "a range of bytes as 0-99 is wanted")
 }
 
-/// `@availabilityTimeOffset`: seconds, or INF.
-pub fn early(element: Element<'_>) -> Result<Option<Duration>, ManifestError> {
+/// `@availabilityTimeOffset`: seconds, or INF. Of another form, segments are waited for until they are complete.
+pub fn early(element: Element<'_>) -> Option<Duration> {
     let read = |text: &str| if text == "INF" { Some(Duration::MAX) } else { of_decimal(text) };
-    element.read("availabilityTimeOffset", read, "seconds or INF are wanted")
+    element.hint("availabilityTimeOffset", read)
 }
 
 impl<'a> Told<'a> {
@@ -95,7 +122,7 @@ impl<'a> Told<'a> {
         told.init = by.first("Initialization").or(told.init);
         told.list = by.first("SegmentURL").map(|_| by).or(told.list);
         told.index = range(by, "indexRange")?.or(told.index);
-        told.early = early(by)?.or(told.early);
+        told.early = early(by).or(told.early);
         Ok(told)
     }
 
@@ -160,7 +187,7 @@ impl<'a> Told<'a> {
                 ));
             }
             if let Some(open) = runs.iter().find(|run| run.is_open && self.end(of).is_none()) {
-                return self.endless(open, &runs, pattern, first, by_time);
+                return self.endless(open, &runs, pattern, first, by_time, of);
             }
             let url = |number, time| filled(&pattern, number, time);
             // Without a startNumber that moves with a live window, times alone stay the same.
@@ -175,7 +202,11 @@ impl<'a> Told<'a> {
             broken(of.line, "a SegmentTemplate with neither @duration nor a SegmentTimeline")
         })?;
         let asked = |last: u64| last.saturating_sub(first).saturating_add(1);
-        let count = self.last.map(asked).or(of.duration.map(|whole| self.count(whole, length)));
+        let fitting = of.duration().map(|whole| self.count(whole, length));
+        let count = match (self.last.map(asked), fitting) {
+            (Some(asked), Some(fitting)) => Some(asked.min(fitting)),
+            (asked, fitting) => asked.or(fitting),
+        };
         if count.is_none() && !of.is_live {
             return Err(broken(
                 of.line,
@@ -194,12 +225,14 @@ impl<'a> Told<'a> {
         if by_time && self.offset.unwrap_or(0) > 0 {
             return Err(unsupported(of.line, "$Time$ with @duration and @presentationTimeOffset"));
         }
-        Ok(Segments::Numbered(Template { pattern, first, length, timescale: self.timescale(), count }))
+        let Window { start, end, .. } = of.window;
+        let timescale = self.timescale();
+        Ok(Segments::Numbered(Template { pattern, first, length, timescale, count, start, end }))
     }
 
     /// Where the period ends on the media's time, if that is known.
     fn end(&self, of: &Of<'_>) -> Option<u64> {
-        Some(self.offset.unwrap_or(0).saturating_add(self.ticks(of.duration?)))
+        Some(self.offset.unwrap_or(0).saturating_add(self.ticks(of.duration()?)))
     }
 
     /// A live timeline of one run that goes on is a pattern that goes on.
@@ -210,6 +243,7 @@ impl<'a> Told<'a> {
         pattern: String,
         first: u64,
         by_time: bool,
+        of: &Of<'_>,
     ) -> Result<Segments, ManifestError> {
         let offset = self.offset.unwrap_or(0);
         if runs.len() > 1 || open.start != offset || (by_time && offset > 0) {
@@ -218,8 +252,9 @@ impl<'a> Told<'a> {
                 "a SegmentTimeline that goes on for ever behind its first segments",
             ));
         }
-        let timescale = self.timescale();
-        Ok(Segments::Numbered(Template { pattern, first, length: open.length, timescale, count: None }))
+        let (timescale, length) = (self.timescale(), open.length);
+        let Window { start, end, .. } = of.window;
+        Ok(Segments::Numbered(Template { pattern, first, length, timescale, count: None, start, end }))
     }
 
     /// The runs of a timeline; those that go on to the next or to the period's end are counted.
@@ -279,28 +314,35 @@ impl<'a> Told<'a> {
         room: &mut Room,
         address: impl Fn(u64, u64) -> Result<(u64, Address), ManifestError>,
     ) -> Result<Segments, ManifestError> {
-        let (offset, scale) = (self.offset.unwrap_or(0), self.timescale());
+        let (scale, window) = (self.timescale(), self.window(of));
+        let behind = self.end(of).unwrap_or(u64::MAX);
         let mut segments = Vec::new();
         let mut number = first;
         for run in runs {
+            // What begins behind the period is none of its segments.
+            let fitting = behind.saturating_sub(run.start).div_ceil(run.length);
+            run.count = run.count.min(fitting);
             // With what the numbers may take.
             room.take(run.count, address_bytes + 40, run.line, "this S of the SegmentTimeline")?;
             let end = run.length.checked_mul(run.count).and_then(|all| run.start.checked_add(all));
             end.ok_or_else(|| broken(run.line, "a time beyond all bounds"))?;
             for place in 0..run.count {
                 let time = run.start + run.length * place;
-                // What lies before the offset is not part of the presentation.
-                if let Some(from) = time.checked_sub(offset) {
-                    let (start, end) =
-                        (of_ticks(from, scale), of_ticks(from.saturating_add(run.length), scale));
-                    let duration = end.saturating_sub(start);
+                let (from, to) = (of_ticks(time, scale), of_ticks(time.saturating_add(run.length), scale));
+                // What lies before the offset, all of it, is not part of the period.
+                if to > window.offset {
                     let (number, address) = address(number, time)?;
-                    segments.push(MediaSegment { number, address, start, duration });
+                    segments.extend(window.fit(number, address, from, to));
                 }
                 number = number.checked_add(1).ok_or_else(|| broken(of.line, "numbers beyond all bounds"))?;
             }
         }
         Ok(Segments::Listed(segments))
+    }
+
+    /// The period, with the media's time at its beginning.
+    fn window(&self, of: &Of<'_>) -> Window {
+        Window { offset: of_ticks(self.offset.unwrap_or(0), self.timescale()), ..of.window }
     }
 
     fn of_list(&self, of: &Of<'_>, room: &mut Room) -> Result<Segments, ManifestError> {
@@ -347,17 +389,18 @@ impl<'a> Told<'a> {
             Some(init) => Some(init),
             None => before.map(|range| Address { url: url.clone(), range: Some(range) }),
         };
-        Ok((init, Segments::Indexed(Address { url, range: self.index })))
+        let address = Address { url, range: self.index };
+        Ok((init, Segments::Indexed { address, window: self.window(of) }))
     }
 
     /// One file without an index is one segment.
     fn of_whole(&self, of: &Of<'_>, room: &mut Room) -> Result<Found, ManifestError> {
-        let duration = of.duration.filter(|duration| *duration > Duration::ZERO).ok_or_else(|| {
+        let duration = of.duration().filter(|duration| *duration > Duration::ZERO).ok_or_else(|| {
             broken(of.line, "one file without a SegmentBase@indexRange, and nobody tells how long it plays")
         })?;
         room.take(1, of.place.url().len(), of.line, "this Representation")?;
         let address = Address { url: of.place.url().to_owned(), range: None };
-        let segment = MediaSegment { number: 1, address, start: Duration::ZERO, duration };
+        let segment = MediaSegment::whole(1, address, of.window.start, duration);
         Ok((None, Segments::Listed(vec![segment])))
     }
 }

@@ -3,9 +3,10 @@
 use std::fmt::Write;
 
 use super::fault::{ManifestError, broken, unsupported};
+use super::left_out::shown;
 use super::place::Place;
 use super::time::of_ticks;
-use super::{Address, MediaSegment, Template};
+use super::{Address, MediaSegment, Outside, Template};
 
 /// A part of a pattern.
 enum Part<'a> {
@@ -38,6 +39,8 @@ fn parts(pattern: &str) -> impl Iterator<Item = Result<Part<'_>, String>> {
             return Some(Ok(Part::Dollar));
         }
         let (name, format) = name.split_once('%').unwrap_or((name, "01d"));
+        // %d is %01d.
+        let format = if format == "d" { "01d" } else { format };
         let width = format.strip_prefix('0').and_then(|format| format.strip_suffix('d'));
         match width.and_then(|width| width.parse().ok()).filter(|width| *width <= MOST_WIDTH) {
             Some(width) => Some(Ok(Part::Name(name, width))),
@@ -100,11 +103,6 @@ pub(super) fn has(pattern: &str, identifier: &str) -> bool {
     parts(pattern).any(|part| matches!(part, Ok(Part::Name(name, _)) if name == identifier))
 }
 
-/// As much of a text from outside as an error has room for.
-fn shown(text: &str) -> String {
-    text.chars().take(60).flat_map(char::escape_debug).collect()
-}
-
 impl Template {
     /// The segment of this number; `None` of one before the first or behind the last. The last may play less than its
     /// length: it ends with the presentation.
@@ -114,14 +112,22 @@ impl Template {
             return None;
         }
         let (from, to) = (place.checked_mul(self.length)?, place.checked_add(1)?.checked_mul(self.length)?);
-        let (start, end) = (of_ticks(from, self.timescale), of_ticks(to, self.timescale));
+        let [start, behind] = [from, to].map(|ticks| of_ticks(ticks, self.timescale) + self.start);
+        let end = self.end.map_or(behind, |end| behind.min(end));
+        if self.end.is_some_and(|end| start >= end) {
+            return None;
+        }
         let address = Address { url: filled(&self.pattern, number, from), range: None };
-        Some(MediaSegment { number, address, start, duration: end.saturating_sub(start) })
+        let after = behind.saturating_sub(end);
+        let outside = Outside { after, nominal: true, ..Outside::default() };
+        let segment = MediaSegment::whole(number, address, start, end.saturating_sub(start));
+        Some(MediaSegment { outside, ..segment })
     }
 
     /// The number of the segment that has this time of the presentation, whether it is told or not.
     pub fn number_at(&self, time: streamgauge_base::Duration) -> u64 {
-        let ticks = u128::from(time.as_nanos()) * u128::from(self.timescale.max(1)) / 1_000_000_000;
+        let within = time.saturating_sub(self.start);
+        let ticks = u128::from(within.as_nanos()) * u128::from(self.timescale.max(1)) / 1_000_000_000;
         let place = ticks / u128::from(self.length.max(1));
         let number = self.first.saturating_add(u64::try_from(place).unwrap_or(u64::MAX));
         // Starts are rounded to nanoseconds: one may begin at this very time and be half a tick away.

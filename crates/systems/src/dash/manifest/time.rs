@@ -25,33 +25,61 @@ pub fn of_decimal(text: &str) -> Option<Duration> {
     seconds.checked_mul(NANOS as u64)?.checked_add(nanos).map(Duration::from_nanos)
 }
 
-/// `PT1H2M3.5S` (XML Schema part 2 section 3.2.6). Years and months are of no fixed length: `None`.
+/// A whole number, which may have zeros behind a decimal point.
+pub fn whole_number(text: &str) -> Option<u64> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    whole.parse().ok().filter(|_| part.bytes().all(|byte| byte == b'0'))
+}
+
+/// A rate in bit/s, rounded to a whole one.
+pub fn rate(text: &str) -> Option<u64> {
+    let (whole, part) = text.trim().split_once('.').unwrap_or((text.trim(), ""));
+    let is_digits = part.bytes().all(|byte| byte.is_ascii_digit());
+    let up = u64::from(part.as_bytes().first().is_some_and(|digit| *digit >= b'5'));
+    whole.parse::<u64>().ok().filter(|_| is_digits)?.checked_add(up)
+}
+
+/// What an error of [`of_xs_duration`] asks for.
+pub const DURATION: &str =
+    "write a duration as P1DT2H3M4.5S; years and months must be 0, and weeks have no letter";
+
+/// `P0Y0M1DT1H2M3.5S` (XML Schema part 2 section 3.2.6). The last part may have a fraction (ISO 8601). Years and months
+/// are of no fixed length: other than 0 they are `None`.
 pub fn of_xs_duration(text: &str) -> Option<Duration> {
-    let rest = text.strip_prefix('P')?;
-    let (days, clock) = match rest.split_once('T') {
-        Some((days, clock)) if !clock.is_empty() => (days, clock),
-        Some(_) => return None,
-        None => (rest, ""),
-    };
-    if days.is_empty() && clock.is_empty() {
-        return None;
-    }
-    let mut total = Duration::ZERO;
-    let mut add = |amount: Duration, times: u64| {
-        total = Duration::from_nanos(total.as_nanos().checked_add(amount.as_nanos().checked_mul(times)?)?);
-        Some(())
-    };
-    if !days.is_empty() {
-        add(of_decimal(days.strip_suffix('D')?).filter(|_| !days.contains('.'))?, 86_400)?;
-    }
-    let mut rest = clock;
-    for (unit, seconds) in [('H', 3600), ('M', 60), ('S', 1)] {
-        if let Some((amount, after)) = rest.split_once(unit) {
-            add(of_decimal(amount).filter(|_| unit == 'S' || !amount.contains('.'))?, seconds)?;
-            rest = after;
+    let mut rest = text.strip_prefix('P')?;
+    let (mut total, mut parts, mut is_last) = (0u64, 0, false);
+    let units = [
+        ('Y', None),
+        ('M', None),
+        ('D', Some(86_400)),
+        ('T', None),
+        ('H', Some(3600)),
+        ('M', Some(60)),
+        ('S', Some(1)),
+    ];
+    for (unit, seconds) in units {
+        if unit == 'T' {
+            rest = match rest.strip_prefix('T') {
+                Some(clock) if !clock.is_empty() => clock,
+                Some(_) => return None,
+                None => break,
+            };
+            continue;
         }
+        // The M of months stands before the T, that of minutes behind it.
+        let end = rest.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(rest.len());
+        let (amount, after) = rest.split_at(end);
+        let Some(after) = after.strip_prefix(unit) else { continue };
+        let value = of_decimal(amount).filter(|_| !is_last)?;
+        is_last = amount.contains('.');
+        match seconds {
+            Some(seconds) => total = total.checked_add(value.as_nanos().checked_mul(seconds)?)?,
+            None if value > Duration::ZERO => return None,
+            None => {}
+        }
+        (rest, parts) = (after, parts + 1);
     }
-    rest.is_empty().then_some(total)
+    (rest.is_empty() && parts > 0).then_some(Duration::from_nanos(total))
 }
 
 /// `2026-01-02T03:04:05.6Z` since the Unix epoch (XML Schema part 2 section 3.2.7); without a zone it is UTC, as ISO/IEC
@@ -115,11 +143,54 @@ mod tests {
         assert_eq!(nanos("P1DT0S"), Some(86_400_000_000_000));
         assert_eq!(nanos("PT0S"), Some(0));
         assert_eq!(nanos("P2D"), Some(172_800_000_000_000));
-        for wrong in
-            ["", "P", "PT", "1S", "PT1", "P1Y", "P1M", "PT1.5H", "-PT1S", "PT1S2M", "P999999999999999999D"]
-        {
+        // Years and months of nothing have a length.
+        assert_eq!(nanos("P0Y0M0DT0H0M12.000S"), Some(12_000_000_000));
+        assert_eq!(nanos("P0Y0M1DT0H"), Some(86_400_000_000_000));
+        assert_eq!(nanos("P0Y"), Some(0));
+        assert_eq!(nanos("P00Y00M01DT00H00M00.500S"), Some(86_400_500_000_000));
+        assert_eq!(nanos("P0.00YT1S"), None);
+        assert_eq!(nanos("PT1.5H"), Some(5_400_000_000_000));
+        assert_eq!(nanos("P0.5D"), Some(43_200_000_000_000));
+        assert_eq!(nanos("PT0.S"), Some(0));
+        for wrong in [
+            "",
+            "P",
+            "PT",
+            "1S",
+            "PT1",
+            "P1Y",
+            "P1M",
+            "P0M0Y",
+            "P1W",
+            "P1DT",
+            "P1H",
+            "PT1D",
+            "PT1.5H1S",
+            "-PT1S",
+            "PT-1S",
+            "PT1S2M",
+            "PT1,5S",
+            "pt1s",
+            "PT1S ",
+            "P999999999999999999D",
+            "PT1.5.5S",
+            "PTS",
+            "PT1e3S",
+        ] {
             assert_eq!(nanos(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn numbers_and_rates_with_a_decimal_point() {
+        assert_eq!(
+            ["7", "7.0", "7.", "7.5", "-7", ".0", "x"].map(whole_number),
+            [Some(7), Some(7), Some(7), None, None, None, None]
+        );
+        assert_eq!(
+            ["300000", "299999.6", "1.4", "1.x", "", "-1"].map(rate),
+            [Some(300_000), Some(300_000), Some(1), None, None, None]
+        );
     }
 
     #[test]

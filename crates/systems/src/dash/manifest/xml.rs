@@ -3,6 +3,7 @@
 use roxmltree::{Document, Node, ParsingOptions};
 
 use super::fault::{ManifestError, broken};
+use super::time::whole_number;
 
 /// Elements, texts and comments of a manifest.
 const MOST_NODES: u32 = 2_500_000;
@@ -114,6 +115,11 @@ impl<'a> Element<'a> {
         self.0.attribute(name)
     }
 
+    /// An attribute of this local name, whichever namespace it is of.
+    pub fn get_any(self, name: &str) -> Option<&'a str> {
+        self.0.attributes().find(|attribute| attribute.name() == name).map(|attribute| attribute.value())
+    }
+
     /// The text in it.
     pub fn text(self) -> &'a str {
         self.0.text().unwrap_or_default().trim()
@@ -136,8 +142,13 @@ impl<'a> Element<'a> {
         read(text.trim()).map(Some).ok_or_else(|| self.wrong(name, what))
     }
 
-    /// A number.
+    /// A number. Packagers write whole ones with a decimal point as well.
     pub fn number(self, name: &str) -> Result<Option<u64>, ManifestError> {
-        self.read(name, |text| text.parse().ok(), "a number from 0 to 2^64 is wanted")
+        self.read(name, whole_number, "a number from 0 to 2^64 is wanted")
+    }
+
+    /// An attribute that play does not need: of another form it is unknown.
+    pub fn hint<T>(self, name: &str, read: impl FnOnce(&str) -> Option<T>) -> Option<T> {
+        read(self.get(name)?.trim())
     }
 }

@@ -2,7 +2,7 @@
 
 use streamgauge_base::{Duration, Instant};
 
-use super::clock::Clock;
+use super::clock::{Clock, Held};
 use super::exchange::{Exchange, What};
 use super::requester::Asking;
 use super::track::{Chosen, Place};
@@ -26,7 +26,7 @@ impl DashPlayer {
     ) {
         let target = match target_of(&address.url, &self.source.host) {
             Ok(target) => target,
-            Err(why) => return self.end(now, &why, io),
+            Err(why) => return self.refuse(now, &why, io),
         };
         let headers =
             if self.settings.cmcd { self.client_data(now, what, segment.as_ref()) } else { Vec::new() };
@@ -157,10 +157,7 @@ impl DashPlayer {
         if !unlisted && self.tracks[track].chosen.is_none() {
             let known = self.tracks[track].indexes.iter().position(Option::is_some).unwrap_or(0);
             match self.tracks[track].place(known, self.tracks[track].next) {
-                Place::End => {
-                    self.tracks[track].is_complete = true;
-                    return false;
-                }
+                Place::End => return self.next_part(now, track, io),
                 Place::Found(segment) if !self.is_available(now, &segment) => return false,
                 Place::NotYet => return false,
                 _ => {}
@@ -170,17 +167,17 @@ impl DashPlayer {
         let (level, ordinal) = (chosen.level, self.tracks[track].next);
         let segment = match self.tracks[track].place(level, ordinal) {
             Place::Found(segment) => segment,
-            Place::End => {
-                self.tracks[track].is_complete = true;
-                return false;
-            }
+            Place::End => return self.next_part(now, track, io),
             Place::NotYet => return false,
             Place::Ask(address) => {
                 if self.tracks[track].goes_on(level) && self.tracks[track].reload.is_some_and(|at| at > now) {
                     return false;
                 }
+                if self.passes_over(now, track, level, &address.url) {
+                    return true;
+                }
                 let what = match self.tracks[track].set.representations[level].segments {
-                    Segments::Indexed(_) => What::Index(track, level),
+                    Segments::Indexed { .. } => What::Index(track, level),
                     _ => What::Playlist(track, level),
                 };
                 self.ask(now, line, what, address, None, io);
@@ -197,8 +194,13 @@ impl DashPlayer {
         if !self.is_available(now, &segment) {
             return false;
         }
-        let representation = &self.tracks[track].set.representations[level];
-        if let Some(init) = representation.init.clone().filter(|_| !self.tracks[track].inits[level]) {
+        let one = &self.tracks[track];
+        let init = segment.init.as_deref().or(one.set.representations[level].init.as_ref());
+        let init = init.filter(|init| !one.inits.contains_key(*init)).cloned();
+        if self.passes_over(now, track, level, &init.as_ref().unwrap_or(&segment.address).url) {
+            return true;
+        }
+        if let Some(init) = init {
             self.ask(now, line, What::Init(track, level), init, None, io);
             return false;
         }
@@ -333,6 +335,7 @@ impl DashPlayer {
             // No wait lets the buffer run dry.
             let wait = decision.wait.min(held);
             one.chosen = Some(Chosen { level, from: now + wait, again: false });
+            one.estimate = decision.estimate.or(one.estimate);
             if wait > Duration::ZERO {
                 one.rule.idled(wait);
             }
@@ -349,7 +352,9 @@ impl DashPlayer {
         }
         let target = self.position(now) + KEPT;
         let bps = one.ladder.rates[level].as_bps();
-        let Some(replaced) = self.shelves[track].at(target).filter(|held| held.bps < bps) else {
+        let first = self.tracks[track].first;
+        let is_lower = |held: &&Held| held.bps < bps && held.ordinal >= first;
+        let Some(replaced) = self.shelves[track].at(target).filter(is_lower) else {
             return false;
         };
         let (next, start) = (replaced.ordinal, replaced.start);
@@ -359,7 +364,7 @@ impl DashPlayer {
 }
 
 /// Path and query of a URL at that server.
-fn target_of(url: &str, host: &str) -> Result<String, String> {
+pub(super) fn target_of(url: &str, host: &str) -> Result<String, String> {
     let rest = url.strip_prefix("http://");
     let Some((authority, target)) = rest.map(|rest| rest.split_once('/').unwrap_or((rest, ""))) else {
         return Err(format!("{url} is not by HTTP; this player speaks no other"));

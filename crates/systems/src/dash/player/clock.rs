@@ -30,6 +30,8 @@ pub struct Held {
     pub bps: u64,
     /// Pictures in it; 0 if that is not known.
     pub frames: u32,
+    /// It stands for a period that has nothing of the track's kind.
+    pub is_filler: bool,
 }
 
 /// What one track holds.
@@ -41,6 +43,9 @@ pub struct Shelf {
     /// Of its first segment, so many pictures have been shown; it has begun.
     shown: u32,
     begun: bool,
+    /// The numbers of its first picture, and of the next one after all that were shown.
+    first: u64,
+    next: u64,
 }
 
 impl Shelf {
@@ -215,6 +220,12 @@ impl Clock {
             return;
         }
         self.start_if_enough(now, shelves, events);
+        if !self.is_playing() && shelves.iter().all(|shelf| shelf.complete && shelf.is_empty_from(self.at)) {
+            // What was waited for does not come any more.
+            let has_begun = self.startup.is_some();
+            let why = if has_begun { "played to the end" } else { "no segment came that could be played" };
+            return self.end(now, why, events);
+        }
         while self.is_playing() {
             let to = self.runs_to(shelves);
             let dry = self.base + to.saturating_sub(self.at);
@@ -329,24 +340,16 @@ impl Clock {
             if segment.start > position {
                 break;
             }
+            let span = segment.end.saturating_sub(segment.start).as_nanos();
             if !pictures.begun {
                 pictures.begun = true;
-                let due = when(segment.start);
-                let number = segment.ordinal;
-                events.say(due, "segment_shown", segment.bps as f64, "bit/s", format!("segment {number}"));
-                if self.level_bps != Some(segment.bps) {
-                    self.level_bps = Some(segment.bps);
-                    events.say(
-                        due,
-                        "level_changed",
-                        segment.bps as f64,
-                        "bit/s",
-                        format!("segment {number}"),
-                    );
+                // Periods may have pictures at different rates: numbers do not go back.
+                pictures.first = number_at(segment.start, span, segment.frames).max(pictures.next);
+                if !segment.is_filler {
+                    say_shown(&mut self.level_bps, when(segment.start), segment, events);
                 }
             }
-            let span = segment.end.saturating_sub(segment.start).as_nanos();
-            let first = number_at(segment.start, span, segment.frames);
+            let first = pictures.first;
             while pictures.shown < segment.frames {
                 let offset = u128::from(span) * u128::from(pictures.shown) / u128::from(segment.frames);
                 let time = segment.start + Duration::from_nanos(offset as u64);
@@ -363,6 +366,7 @@ impl Clock {
             if segment.end > position {
                 break;
             }
+            pictures.next = pictures.next.max(first + u64::from(segment.frames));
             pictures.held.pop_front();
             (pictures.shown, pictures.begun) = (0, false);
         }
@@ -391,6 +395,16 @@ impl Clock {
         }
         (self.at, self.state) = (self.position(now), State::Ended);
         events.say(now, MEDIA_END, self.stats.shown as f64, "1", why.to_owned());
+    }
+}
+
+/// A segment begins to be shown, perhaps at another level than the one before.
+fn say_shown(level_bps: &mut Option<u64>, due: Instant, segment: &Held, events: &mut Outbox) {
+    let number = segment.ordinal;
+    events.say(due, "segment_shown", segment.bps as f64, "bit/s", format!("segment {number}"));
+    if *level_bps != Some(segment.bps) {
+        *level_bps = Some(segment.bps);
+        events.say(due, "level_changed", segment.bps as f64, "bit/s", format!("segment {number}"));
     }
 }
 

@@ -1,17 +1,18 @@
 //! What comes of requests: bytes, whole answers, failures.
 
-use streamgauge_base::{Chunk, Duration, Instant};
+use streamgauge_base::{BitRate, Chunk, Duration, Instant};
 
-use super::clock::{Clock, Held, Shelf};
+use super::clock::{Clock, Held};
 use super::exchange::{Exchange, What};
+use super::fragment::{Timing, shown_of};
 use super::requester::{Answer, Failure};
-use super::track::{Chosen, Place, Track};
-use super::{DashPlayer, LEAST_RELOAD, Line, samples};
-use crate::abr::{self, Fetched, Progress, Situation};
+use super::track::{Chosen, Place};
+use super::{DashPlayer, LEAST_RELOAD, samples};
+use crate::abr::{Fetched, Progress, Situation};
 use crate::app::Io;
 use crate::dash::manifest::{
-    AdaptationSet, Flaw, Live, Manifest, MediaKind, MediaSegment, Oddity, Playlist, check_length, read_index,
-    read_playlist,
+    Flaw, Live, Manifest, ManifestError, MediaSegment, Oddity, Playlist, Segments, check_length,
+    encryption_of_init, read_index, read_playlist,
 };
 
 /// Of a segment's head so much is kept to count its pictures.
@@ -67,7 +68,7 @@ impl DashPlayer {
             _ => {
                 if let Err(error) = check_length(exchange.bytes.max(exchange.length.unwrap_or(0))) {
                     let why = format!("{}: {error}", exchange.address.url);
-                    return self.end(now, &why, io);
+                    return self.refuse(now, &why, io);
                 }
                 exchange.head.extend(chunk.head());
                 exchange.head.resize(exchange.bytes as usize, 0);
@@ -140,7 +141,7 @@ impl DashPlayer {
     }
 
     /// What is asked for on a line is asked for no more; the segments among it are next again.
-    fn drop_exchanges(&mut self, line: usize, io: &mut dyn Io) {
+    pub(super) fn drop_exchanges(&mut self, line: usize, io: &mut dyn Io) {
         self.lines[line].requester.cancel(io);
         self.lines[line].held_off = None;
         while let Some(exchange) = self.lines[line].exchanges.pop_back() {
@@ -170,22 +171,59 @@ impl DashPlayer {
         }
         match exchange.what {
             What::Manifest => self.manifest_came(now, &exchange, io),
-            What::Playlist(track, level) => match read_playlist(&exchange.head, &exchange.address.url) {
-                Ok(playlist) => self.playlist_came(now, track, level, playlist),
-                Err(error) => self.end(now, &error.to_string(), io),
-            },
-            What::Index(track, level) => {
-                let first = exchange.address.range.map_or(0, |(first, _)| first);
-                match read_index(&exchange.head, first, &exchange.address.url) {
-                    Ok(segments) => self.tracks[track].listed(level, segments, true),
-                    Err(error) => self.end(now, &error.to_string(), io),
+            What::Playlist(track, level) => {
+                let url = &exchange.address.url;
+                let variables = self.manifest.as_ref().map_or(&[][..], |manifest| &manifest.variables);
+                match read_playlist(&exchange.head, url, variables) {
+                    Ok(playlist) => self.playlist_came(now, track, level, playlist),
+                    Err(error) => self.unreadable(now, (track, level), url, &error, io),
                 }
             }
-            What::Init(track, level) => self.tracks[track].inits[level] = true,
+            What::Index(track, level) => {
+                let first = exchange.address.range.map_or(0, |(first, _)| first);
+                let Segments::Indexed { window, .. } = self.tracks[track].set.representations[level].segments
+                else {
+                    return;
+                };
+                let url = &exchange.address.url;
+                match read_index(&exchange.head, first, url, &window) {
+                    Ok(segments) => self.tracks[track].listed(level, segments, true),
+                    Err(error) => self.unreadable(now, (track, level), url, &error, io),
+                }
+            }
+            What::Init(track, level) => match encryption_of_init(&exchange.head) {
+                Some(scheme) => {
+                    let url = &exchange.address.url;
+                    let why =
+                        format!("{url}: its media are encrypted with {scheme}; name a clear presentation");
+                    self.leave_out(now, track, level, &why, io);
+                }
+                None => {
+                    let timing = Timing::of_init(&exchange.head);
+                    self.tracks[track].inits.insert(exchange.address, timing);
+                }
+            },
             What::Segment(track, level, ordinal) => {
                 let (Some(fetched), Some(segment)) = (fetched, exchange.segment) else { return };
                 self.segment_came(now, (track, level, ordinal), &segment, &exchange.head, &fetched);
             }
+        }
+    }
+
+    /// A playlist or index that cannot be read ends it; an encrypted one is left out.
+    fn unreadable(
+        &mut self,
+        now: Instant,
+        (track, level): (usize, usize),
+        url: &str,
+        error: &ManifestError,
+        io: &mut dyn Io,
+    ) {
+        let why = format!("{url}: {error}");
+        if matches!(error, ManifestError::Encrypted { .. }) {
+            self.leave_out(now, track, level, &why, io);
+        } else {
+            self.refuse(now, &why, io);
         }
     }
 
@@ -195,10 +233,12 @@ impl DashPlayer {
             let flaws = playlist.flaws(&self.tracks[track].set.representations[level].id);
             self.say_flaws(now, flaws);
         }
-        let one = &mut self.tracks[track];
-        if playlist.init.is_some() {
-            one.set.representations[level].init = playlist.init;
+        for part in playlist.left_out {
+            if !self.left_out.contains(&part) {
+                self.left_out.push(part);
+            }
         }
+        let one = &mut self.tracks[track];
         let before = one.listed_now(level);
         one.listed(level, playlist.segments, is_ended);
         // Asked for again after a segment's time, or half of it where nothing had come (RFC 8216 section 6.3.4).
@@ -256,10 +296,13 @@ impl DashPlayer {
         fetched: &Fetched,
     ) {
         let frames = if self.tracks[track].is_video() { samples::in_segment(head) } else { 0 };
+        let frames = self.shown_frames(track, level, segment, head, frames);
         let bps = self.tracks[track].ladder.rates[level].as_bps();
         let end = segment.start + segment.duration;
         let position = self.position(now);
-        self.shelves[track].push(Held { ordinal, start: segment.start, end, bps, frames }, position);
+        let held = Held { ordinal, start: segment.start, end, bps, frames, is_filler: false };
+        self.shelves[track].push(held, position);
+        self.tracks[track].measured = Some(BitRate::from_bps(fetched.throughput_bps() as u64));
         (self.tracks[track].failures, self.tracks[track].skipped) = (0, 0);
         if self.tracks[track].is_video() {
             let reason = format!(
@@ -276,60 +319,66 @@ impl DashPlayer {
         self.tell(now, track, fetched);
     }
 
+    /// Of so many pictures in a segment those that lie in its period.
+    fn shown_frames(
+        &self,
+        track: usize,
+        level: usize,
+        segment: &MediaSegment,
+        head: &[u8],
+        frames: u32,
+    ) -> u32 {
+        let outside = segment.outside;
+        let mut length = outside.before + segment.duration + outside.after;
+        if outside.after > Duration::ZERO && outside.nominal {
+            // It may be as short as what is shown of it: its own fragments tell.
+            let one = &self.tracks[track];
+            let init = segment.init.as_deref().or(one.set.representations[level].init.as_ref());
+            let timing = init.and_then(|init| one.inits.get(init).copied().flatten());
+            let told = timing.and_then(|timing| timing.length(head));
+            length = told.unwrap_or(outside.before + segment.duration);
+        }
+        shown_of(frames, outside.before, segment.duration, length)
+    }
+
     fn manifest_came(&mut self, now: Instant, exchange: &Exchange, io: &mut dyn Io) {
-        let manifest = match Manifest::read(&exchange.head, &exchange.address.url) {
+        let read = Manifest::read_without(&exchange.head, &exchange.address.url, &self.failed_copies);
+        let manifest = match read {
             Ok(manifest) => manifest,
-            Err(error) => return self.end(now, &error.to_string(), io),
+            Err(error) => return self.refuse(now, &error.to_string(), io),
         };
         self.manifest_read = now;
         self.manifest_failures = 0;
+        let has_copies = manifest.sets().flat_map(|set| &set.representations).any(|one| one.copy.is_some());
+        if has_copies {
+            self.manifest_bytes.clone_from(&exchange.head);
+        }
         if !self.tracks.is_empty() {
-            return self.manifest_again_came(manifest);
+            return self.manifest_again_came(now, manifest);
         }
         self.say_flaws(now, manifest.flaws());
-        let find = |kind| manifest.sets.iter().find(|set: &&AdaptationSet| set.kind == kind).cloned();
-        let (video, audio) = (find(MediaKind::Video), find(MediaKind::Audio));
-        let sets: Vec<AdaptationSet> = video.into_iter().chain(audio).collect();
-        if sets.is_empty() {
-            return self.end(now, "the manifest has neither pictures nor sound", io);
-        }
-        let duration = manifest.duration;
+        self.left_out.extend(manifest.left_out.iter().cloned());
         let live = manifest.live;
-        self.manifest = Some(manifest);
-        for (place, set) in sets.into_iter().enumerate() {
-            let tuning = self.settings.tuning(self.seed.wrapping_add(place as u64));
-            // Of one level there is nothing to choose.
-            let rule = match set.representations.len() {
-                1 => Ok(abr::fixed(&tuning)),
-                _ => abr::make(&self.settings.rule, &tuning),
-            };
-            let rule = match rule {
-                Ok(rule) => rule,
-                Err(why) => return self.end(now, &why, io),
-            };
-            let mut track = Track::new(set, rule);
-            track.know(duration, live.is_some());
-            self.tracks.push(track);
-            self.shelves.push(Shelf::default());
-            if place > 0 && self.settings.parallel {
-                self.lines.push(Line::new(&self.source, &self.settings));
-            }
-        }
-        let mut from = Duration::ZERO;
+        self.manifest = Some(manifest.clone());
+        let mut from = None;
         if let Some(Live { starts: Some(starts), .. }) = live {
             let edge = self.server_now(now).saturating_sub(starts);
-            from = edge.saturating_sub(self.live_delay(self.tracks[0].ladder.segment));
+            from = Some(edge.saturating_sub(self.live_delay(manifest.segment_length())));
         }
-        for track in 0..self.tracks.len() {
-            let one = &self.tracks[track];
+        if let Err(why) = self.lay_tracks(now, &manifest, from) {
+            return self.refuse(now, &why, io);
+        }
+        for one in &mut self.tracks {
+            let within = from.unwrap_or(Duration::ZERO).saturating_sub(one.part.start);
             let ordinal = match one.listed_now(0) {
                 Some((first, last)) if live.is_some() => {
-                    (first..=last).rev().find(|at| starts_by(one.place(0, *at), from)).unwrap_or(first)
+                    let starts_by = |at| starts_by(one.place(0, at), from.unwrap_or(Duration::ZERO));
+                    (first..=last).rev().find(|at| starts_by(*at)).unwrap_or(first)
                 }
-                Some(_) => 0,
-                None => from.as_nanos() / one.ladder.segment.as_nanos().max(1),
+                Some((first, _)) => first,
+                None => one.first + within.as_nanos() / one.ladder.segment.as_nanos().max(1),
             };
-            self.tracks[track].next = ordinal;
+            one.next = ordinal;
         }
         let asked = self.asked_at.unwrap_or(now);
         let begins = match self.tracks[0].place(0, self.tracks[0].next) {
@@ -337,22 +386,6 @@ impl DashPlayer {
             _ => Duration::ZERO,
         };
         self.clock = Some(Clock::new(self.settings.prebuffer, self.settings.rebuffer, asked, begins));
-    }
-
-    /// A live manifest that was fetched again: its lists have grown.
-    fn manifest_again_came(&mut self, manifest: Manifest) {
-        let (ends, is_live) = (manifest.duration, manifest.live.is_some());
-        for track in &mut self.tracks {
-            let kind = track.set.kind;
-            let Some(set) = manifest.sets.iter().find(|set| set.kind == kind) else { continue };
-            for (level, representation) in set.representations.iter().enumerate() {
-                if let Some(known) = track.set.representations.get_mut(level) {
-                    known.segments = representation.segments.clone();
-                }
-            }
-            track.know(ends, is_live);
-        }
-        self.manifest = Some(manifest);
     }
 
     /// The front of a line failed.
@@ -366,7 +399,12 @@ impl DashPlayer {
         let tries = self.tracks[track].failures;
         let came = format!("{why}; {} B of it came", exchange.bytes);
         self.events.say(now, "http_failure", f64::from(tries), "1", came);
-        if tries < self.settings.tries {
+        let level = exchange.what.level().unwrap_or_default();
+        let has_other = self.has_moved(&exchange) || self.try_another_copy(now, track, level, "it failed");
+        if has_other {
+            self.tracks[track].failures = 0;
+        }
+        if has_other || tries < self.settings.tries {
             // The same level again, and the rule is not asked a second time.
             if let What::Segment(_, level, ordinal) = exchange.what {
                 let one = &mut self.tracks[track];
@@ -377,7 +415,8 @@ impl DashPlayer {
                     one.asked_to = one.asked_to.min(segment.start);
                 }
             }
-            self.tracks[track].again = Some(now + self.backoff(tries));
+            let wait = if has_other { Duration::ZERO } else { self.backoff(tries) };
+            self.tracks[track].again = Some(now + wait);
             return;
         }
         let What::Segment(_, level, ordinal) = exchange.what else {

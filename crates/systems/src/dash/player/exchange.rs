@@ -30,6 +30,17 @@ impl What {
             | What::Segment(track, ..) => Some(track),
         }
     }
+
+    /// The level that it is of.
+    pub fn level(self) -> Option<usize> {
+        match self {
+            What::Manifest => None,
+            What::Playlist(_, level)
+            | What::Index(_, level)
+            | What::Init(_, level)
+            | What::Segment(_, level, _) => Some(level),
+        }
+    }
 }
 
 /// A request on a line, or at its front.

@@ -4,6 +4,8 @@ mod asking;
 mod clock;
 mod coming;
 mod exchange;
+mod fragment;
+mod parts;
 mod requester;
 mod samples;
 pub mod settings;
@@ -11,7 +13,7 @@ pub mod settings;
 mod tests;
 mod track;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use streamgauge_base::{Chunk, Duration, Event, Instant};
 
@@ -41,8 +43,8 @@ const LIVE_SEGMENTS: u64 = 3;
 
 /// Plays a presentation: DASH or HLS, on demand or live.
 ///
-/// Pictures are those of the first video set; sound, if it has a set of its own, that of the first. A segment counts when it
-/// is whole.
+/// Pictures are those of each period's main set; sound, if it has a set of its own, likewise. A segment counts when it is
+/// whole.
 ///
 /// Events: `http_request` (value: the first byte asked for; the reason is the target), `decision` (bit/s of the level that
 /// the rule chose; why, with estimate and buffer), `estimate` (bit/s), `segment_fetched` (bit/s at which it came; which, how
@@ -65,6 +67,14 @@ pub struct DashPlayer {
     manifest_read: Instant,
     manifest_failures: u32,
     manifest_again: Option<Instant>,
+    /// Its bytes, where it names several copies of something.
+    manifest_bytes: Vec<u8>,
+    /// Copies of which something did not come.
+    failed_copies: BTreeSet<String>,
+    /// What is not played, in words.
+    left_out: Vec<String>,
+    /// It has ended as it was asked for what is not played here.
+    is_refused: bool,
     /// The server's clock at the session's instant zero, as its answer to the manifest had it.
     server_zero: Option<f64>,
     asked_at: Option<Instant>,
@@ -105,6 +115,10 @@ impl DashPlayer {
             manifest_read: Instant::ZERO,
             manifest_failures: 0,
             manifest_again: None,
+            manifest_bytes: Vec::new(),
+            failed_copies: BTreeSet::new(),
+            left_out: Vec::new(),
+            is_refused: false,
             server_zero: None,
             asked_at: None,
             started: false,
@@ -170,6 +184,17 @@ impl DashPlayer {
     /// A manifest was read.
     pub fn has_manifest(&self) -> bool {
         self.manifest.is_some()
+    }
+
+    /// What of the presentation is not played: sets, renditions, periods, each with the reason.
+    pub fn left_out(&self) -> &[String] {
+        &self.left_out
+    }
+
+    /// It has ended, as what it was asked for is not played here, and nothing has been shown.
+    pub fn is_unplayable(&self) -> bool {
+        let is_none = !self.has_manifest() && self.bytes > 0;
+        is_none || self.is_refused && self.startup().is_none()
     }
 
     /// The status of the last answer that was no success.

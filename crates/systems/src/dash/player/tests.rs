@@ -2,6 +2,7 @@
 
 mod faults;
 mod live;
+mod parts;
 mod playing;
 
 use std::sync::Arc;

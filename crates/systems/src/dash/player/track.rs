@@ -1,12 +1,16 @@
 //! One track's way through the presentation: which segment is next, at which level, and what is known of each level.
 
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use streamgauge_base::{Duration, Instant};
+use streamgauge_base::{BitRate, Duration, Instant};
 
 use super::clock::ROUNDING;
+use super::fragment::Timing;
 use crate::abr::{Ladder, Rule};
-use crate::dash::manifest::{AdaptationSet, Address, MediaKind, MediaSegment, Segments, Template};
+use crate::dash::manifest::{
+    AdaptationSet, Address, Manifest, MediaKind, MediaSegment, Outside, Period, Segments, Template,
+};
 
 /// What is known of where a level's segments are.
 pub enum Index {
@@ -38,14 +42,51 @@ pub struct Chosen {
     pub again: bool,
 }
 
+/// What a track plays in one period; nothing where the period has none of its kind.
+#[derive(Clone)]
+pub struct Part {
+    pub id: String,
+    pub start: Duration,
+    pub end: Option<Duration>,
+    pub set: Option<AdaptationSet>,
+}
+
+impl Part {
+    fn of(period: &Period, kind: MediaKind) -> Self {
+        let (id, start, end) = (period.id.clone(), period.start, period.end);
+        Part { id, start, end, set: period.set(kind).cloned() }
+    }
+
+    /// What a kind plays of each period.
+    pub fn all(manifest: &Manifest, kind: MediaKind) -> VecDeque<Part> {
+        manifest.periods.iter().map(|period| Part::of(period, kind)).collect()
+    }
+
+    /// The same period, as it was read another time.
+    pub fn is(&self, other: &Part) -> bool {
+        if self.id.is_empty() { self.start == other.start } else { self.id == other.id }
+    }
+}
+
 /// One of the tracks that are played.
 pub struct Track {
     pub set: AdaptationSet,
     pub ladder: Ladder,
     pub rule: Box<dyn Rule>,
     pub indexes: Vec<Option<Index>>,
-    /// Levels whose initialisation segment came.
-    pub inits: Vec<bool>,
+    /// Initialisation segments that came.
+    pub inits: BTreeMap<Address, Option<Timing>>,
+    /// The period whose segments are asked for.
+    pub part: Part,
+    /// The periods behind it.
+    pub later: VecDeque<Part>,
+    /// The ordinal of the period's first segment.
+    pub first: u64,
+    /// Between ordinals and the places or numbers of the period's lists.
+    shift: u64,
+    /// What the rule last took the throughput to be, and what the last segment's was.
+    pub estimate: Option<BitRate>,
+    pub measured: Option<BitRate>,
     /// The segment that is asked for next.
     pub next: u64,
     /// The level of the segment that was asked for last.
@@ -69,17 +110,19 @@ pub struct Track {
 }
 
 impl Track {
-    pub fn new(set: AdaptationSet, rule: Box<dyn Rule>) -> Self {
-        let levels = set.representations.len();
-        let rates = set.representations.iter().map(|one| one.rate).collect();
-        let ladder =
-            Ladder { rates, segment: Duration::ZERO, segments: None, sizes: vec![Vec::new(); levels] };
+    pub fn new(part: Part, set: AdaptationSet, rule: Box<dyn Rule>) -> Self {
         Track {
-            set,
-            ladder,
+            ladder: ladder_of(&set),
             rule,
-            indexes: (0..levels).map(|_| None).collect(),
-            inits: vec![false; levels],
+            indexes: set.representations.iter().map(|_| None).collect(),
+            set,
+            inits: BTreeMap::new(),
+            part,
+            later: VecDeque::new(),
+            first: 0,
+            shift: 0,
+            estimate: None,
+            measured: None,
             next: 0,
             level: None,
             chosen: None,
@@ -98,26 +141,48 @@ impl Track {
         self.set.kind == MediaKind::Video
     }
 
-    /// What the manifest itself tells of each level.
-    pub fn know(&mut self, ends: Option<Duration>, is_live: bool) {
+    /// Goes on to another period: its first segment has the next ordinal.
+    pub fn enter(&mut self, part: Part, set: AdaptationSet) {
+        self.ladder = ladder_of(&set);
+        self.indexes = set.representations.iter().map(|_| None).collect();
+        (self.set, self.part, self.chosen) = (set, part, None);
+        (self.first, self.shift, self.reload) = (self.next, self.next, None);
+    }
+
+    /// Takes a level out, which is not played.
+    pub fn leave_out(&mut self, level: usize) {
+        self.set.representations.remove(level);
+        self.indexes.remove(level);
+        self.ladder.rates.remove(level);
+        self.ladder.sizes.remove(level);
+        (self.level, self.chosen) = (None, None);
+    }
+
+    /// What the manifest itself tells of each level. The presentation ends at `ends`, if that is known;
+    /// it `goes_on` while more may be listed.
+    pub fn know(&mut self, ends: Option<Duration>, goes_on: bool) {
+        let ends = self.part.end.or(ends);
         self.ends = ends;
         for level in 0..self.indexes.len() {
             match &self.set.representations[level].segments {
                 Segments::Numbered(template) => {
                     let length = Duration::from_nanos(scaled(template.length, template.timescale));
                     self.ladder.segment = length;
-                    self.ladder.segments = template.count.map(|count| count as usize);
+                    self.ladder.segments = template.count.map(|count| (self.first + count) as usize);
                     self.indexes[level] = Some(Index::Numbered(template.clone()));
                 }
                 Segments::Listed(segments) => {
                     let segments = segments.clone();
-                    // Of a live one the list is whole when it comes to the end.
+                    // One that goes on is whole when it comes to the end.
                     let last = segments.last().map(|last| last.start + last.duration + ROUNDING);
-                    let is_whole = !is_live || ends.zip(last).is_some_and(|(ends, last)| last >= ends);
+                    let is_whole = !goes_on || ends.zip(last).is_some_and(|(ends, last)| last >= ends);
                     self.listed(level, segments, is_whole);
                 }
-                Segments::Indexed(_) | Segments::Playlist(_) => {}
+                Segments::Indexed { .. } | Segments::Playlist(_) => {}
             }
+        }
+        if !self.later.is_empty() {
+            self.ladder.segments = None;
         }
     }
 
@@ -136,14 +201,19 @@ impl Track {
             let middle = segments.len() / 2;
             self.ladder.segment = segments[middle].duration;
         }
-        if complete {
-            self.ladder.segments = Some((from + segments.len() as u64) as usize);
+        if self.indexes.iter().all(Option::is_none) && self.first > 0 {
+            self.shift = self.first.wrapping_sub(from);
+        }
+        if complete && self.later.is_empty() {
+            let end = from.wrapping_add(self.shift) + segments.len() as u64;
+            self.ladder.segments = Some(end as usize);
         }
         let known = segments.iter().map(|one| one.address.range.map(|(first, last)| last - first + 1));
         if let Some(sizes) = known.collect::<Option<Vec<u64>>>()
             && from == 0
         {
-            self.ladder.sizes[level] = sizes;
+            // Ordinals count from the presentation's first segment.
+            self.ladder.sizes[level] = std::iter::repeat_n(0, self.shift as usize).chain(sizes).collect();
         }
         self.indexes[level] = Some(Index::Listed { from, segments: Arc::new(segments), complete });
     }
@@ -184,6 +254,7 @@ impl Track {
     /// Where segment `ordinal` of `level` is.
     pub fn place(&self, level: usize, ordinal: u64) -> Place {
         let representation = &self.set.representations[level];
+        let ordinal = ordinal.wrapping_sub(self.shift);
         match (&self.indexes[level], &representation.segments) {
             (Some(Index::Numbered(template)), _) => {
                 let found = template.first.checked_add(ordinal).and_then(|number| template.segment(number));
@@ -192,7 +263,9 @@ impl Track {
                         // The last one ends with the presentation.
                         let left = self.ends.map(|ends| ends.saturating_sub(segment.start));
                         let duration = left.map_or(segment.duration, |left| segment.duration.min(left));
-                        Place::Found(MediaSegment { duration, ..segment })
+                        let after = segment.outside.after + segment.duration.saturating_sub(duration);
+                        let outside = Outside { after, ..segment.outside };
+                        Place::Found(MediaSegment { duration, outside, ..segment })
                     }
                     _ => Place::End,
                 }
@@ -206,7 +279,9 @@ impl Track {
                     (None, _) => Place::NotYet,
                 }
             }
-            (None, Segments::Playlist(address) | Segments::Indexed(address)) => Place::Ask(address.clone()),
+            (None, Segments::Playlist(address) | Segments::Indexed { address, .. }) => {
+                Place::Ask(address.clone())
+            }
             (None, _) => Place::End,
         }
     }
@@ -215,9 +290,20 @@ impl Track {
     pub fn listed_now(&self, level: usize) -> Option<(u64, u64)> {
         match self.indexes[level].as_ref()? {
             Index::Listed { from, segments, .. } => {
-                Some((*from, from + (segments.len() as u64).checked_sub(1)?))
+                let first = from.wrapping_add(self.shift);
+                Some((first, first + (segments.len() as u64).checked_sub(1)?))
             }
             Index::Numbered(_) => None,
+        }
+    }
+
+    /// No more is listed of the period than is known.
+    pub fn close(&mut self) {
+        for index in self.indexes.iter_mut().flatten() {
+            match index {
+                Index::Listed { complete, .. } => *complete = true,
+                Index::Numbered(template) => template.end = template.end.or(Some(self.asked_to)),
+            }
         }
     }
 
@@ -225,6 +311,12 @@ impl Track {
     pub fn goes_on(&self, level: usize) -> bool {
         matches!(self.indexes[level], Some(Index::Listed { complete: false, .. }))
     }
+}
+
+fn ladder_of(set: &AdaptationSet) -> Ladder {
+    let rates: Vec<BitRate> = set.representations.iter().map(|one| one.rate).collect();
+    let sizes = vec![Vec::new(); rates.len()];
+    Ladder { rates, segment: Duration::ZERO, segments: None, sizes }
 }
 
 /// `units` of `timescale` in nanoseconds.

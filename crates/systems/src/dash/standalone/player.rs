@@ -127,7 +127,9 @@ impl Playing for Viewed {
     }
 
     fn figures(&mut self, _: Instant) -> Map<String, Value> {
-        self.tally.figures()
+        let mut figures = self.tally.figures();
+        figures.insert("left_out".into(), json!(self.player.left_out()));
+        figures
     }
 
     fn carried_by(&self) -> &'static str {
@@ -135,7 +137,11 @@ impl Playing for Viewed {
     }
 
     fn in_words(&mut self, _: Instant, rate: &str) -> String {
-        self.tally.in_words(rate)
+        let words = self.tally.in_words(rate);
+        match self.player.left_out() {
+            [] => words,
+            left => format!("{words}\nleft out: {}", left.join("; ")),
+        }
     }
 
     fn refused(&self) -> Option<u16> {
@@ -143,7 +149,7 @@ impl Playing for Viewed {
     }
 
     fn is_unplayable(&self) -> bool {
-        !self.player.has_manifest() && self.player.bytes() > 0
+        self.player.is_unplayable()
     }
 
     /// Initialisation and media segments of the pictures, in order.

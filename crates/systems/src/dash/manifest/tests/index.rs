@@ -3,7 +3,7 @@
 use super::*;
 
 /// A sidx of version 1 with these references: bytes and ticks of a second of 1000.
-fn sidx(first_offset: u64, references: &[(u32, u32)]) -> Vec<u8> {
+pub fn sidx(first_offset: u64, references: &[(u32, u32)]) -> Vec<u8> {
     let mut content = vec![1, 0, 0, 0, 0, 0, 0, 1];
     content.extend(1000u32.to_be_bytes());
     content.extend(40u64.to_be_bytes());
@@ -21,7 +21,7 @@ fn offsets_count_from_behind_the_index() {
     let index = sidx(10, &[(100, 2000), (50, 1000)]);
     let free = [0, 0, 0, 8, b'f', b'r', b'e', b'e'];
     let bytes = [&free[..], &index, &[1, 2, 3]].concat();
-    let segments = read_index(&bytes, 700, "http://origin.example/v.mp4").unwrap();
+    let segments = read_index(&bytes, 700, "http://origin.example/v.mp4", &Window::default()).unwrap();
     let behind = 700 + 8 + index.len() as u64 + 10;
     let found: Vec<_> = segments.iter().map(|one| (one.number, one.address.range.unwrap())).collect();
     assert_eq!(found, [(1, (behind, behind + 99)), (2, (behind + 100, behind + 149))]);
@@ -31,7 +31,7 @@ fn offsets_count_from_behind_the_index() {
 #[test]
 fn what_is_no_index_is_refused() {
     let refused = |bytes: &[u8], first: u64| {
-        let Err(error) = read_index(bytes, first, "http://origin.example/v.mp4") else {
+        let Err(error) = read_index(bytes, first, "http://origin.example/v.mp4", &Window::default()) else {
             panic!("it is read")
         };
         error.to_string()

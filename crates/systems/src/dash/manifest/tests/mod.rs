@@ -1,8 +1,13 @@
 //! Manifests as people write them, and as nobody should.
 
+mod copies;
+mod encryption;
 mod hls;
 mod index;
 mod mpd;
+mod periods;
+mod renditions;
+mod sets;
 mod strangers;
 
 use super::*;

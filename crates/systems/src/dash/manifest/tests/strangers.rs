@@ -7,10 +7,8 @@ use super::*;
 /// What holds of every manifest that is read.
 pub fn holds_together(manifest: &Manifest) {
     manifest.flaws();
-    let all: Vec<&Representation> = manifest.sets.iter().flat_map(|set| &set.representations).collect();
-    assert!(
-        manifest.sets.iter().all(|set| set.representations.windows(2).all(|two| two[0].rate <= two[1].rate))
-    );
+    let all: Vec<&Representation> = manifest.sets().flat_map(|set| &set.representations).collect();
+    assert!(manifest.sets().all(|set| set.representations.windows(2).all(|two| two[0].rate <= two[1].rate)));
     for one in all {
         one.end();
         let is_absolute = |address: &Address| address.url.starts_with("http");
@@ -30,7 +28,7 @@ pub fn holds_together(manifest: &Manifest) {
                 }
                 assert!(template.from(0).take(3).count() <= 3);
             }
-            Segments::Indexed(address) | Segments::Playlist(address) => assert!(is_absolute(address)),
+            Segments::Indexed { address, .. } | Segments::Playlist(address) => assert!(is_absolute(address)),
         }
     }
 }
@@ -49,6 +47,9 @@ fn near_mpd() -> impl Strategy<Value = String> {
         "SegmentBase",
         "Initialization",
         "BaseURL",
+        "ContentProtection",
+        "Role",
+        "SupplementalProperty",
     ]);
     let attribute = prop::sample::select(vec![
         "t",
@@ -69,6 +70,9 @@ fn near_mpd() -> impl Strategy<Value = String> {
         "start",
         "endNumber",
         "availabilityTimeOffset",
+        "schemeIdUri",
+        "value",
+        "contentType",
     ]);
     let value = prop::sample::select(vec![
         "",
@@ -90,6 +94,11 @@ fn near_mpd() -> impl Strategy<Value = String> {
         "x",
         "//h",
         "?$Time$",
+        "video",
+        "main",
+        "http://dashif.org/guidelines/trickmode",
+        "urn:mpeg:dash:adaptation-set-switching:2016",
+        "P0Y0M1DT1.5S",
     ]);
     let attributes = prop::collection::vec((attribute, value), 0..5);
     let begun = (name, attributes, 0u8..3).prop_map(|(name, attributes, way)| {
@@ -148,6 +157,13 @@ fn near_playlist() -> impl Strategy<Value = String> {
         "#EXT-X-STREAM-INF:BANDWIDTH=7,RESOLUTION=1x2",
         "#EXT-X-MEDIA:TYPE=AUDIO,URI=\"a\"",
         "#EXT-X-GAP",
+        "#EXT-X-KEY:METHOD=NONE",
+        "#EXT-X-KEY:METHOD=AES-128",
+        "#EXT-X-PLAYLIST-TYPE:VOD",
+        "#EXT-X-STREAM-INF:BANDWIDTH=7,AUDIO=\"a\",PATHWAY-ID=\"2\"",
+        "#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID=\"a\",URI=\"b\"",
+        "#EXT-X-DEFINE:NAME=\"a\",VALUE=\"b\"",
+        "{$a}",
         "# a",
     ]);
     prop::collection::vec(line, 0..20).prop_map(|lines| format!("#EXTM3U\n{}", lines.join("\n")))
@@ -157,11 +173,11 @@ fn take(bytes: &[u8]) {
     if let Ok(manifest) = Manifest::read(bytes, URL) {
         holds_together(&manifest);
     }
-    if let Ok(playlist) = read_playlist(bytes, URL) {
+    if let Ok(playlist) = read_playlist(bytes, URL, &[]) {
         playlist.flaws("v");
         assert!(playlist.segments.windows(2).all(|two| two[0].number < two[1].number));
     }
-    if let Ok(segments) = read_index(bytes, 7, URL) {
+    if let Ok(segments) = read_index(bytes, 7, URL, &Window::default()) {
         let ranges =
             segments.windows(2).map(|two| (two[0].address.range.unwrap(), two[1].address.range.unwrap()));
         ranges.for_each(|(one, next)| assert_eq!(one.1 + 1, next.0));

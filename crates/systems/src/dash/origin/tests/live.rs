@@ -17,7 +17,7 @@ fn live(change: impl FnOnce(&mut OriginSettings)) -> Presentation {
 /// The numbers of a level's segments as the manifest at `path` tells them.
 fn numbers(presentation: &Presentation, path: &str, set: usize, now: Instant) -> Vec<u64> {
     let read = manifest(presentation, path, now);
-    let (_, segments) = told(presentation, &read.sets[set].representations[0], now);
+    let (_, segments) = told(presentation, &read.periods[0].sets[set].representations[0], now);
     for segment in &segments {
         // What is told is there.
         assert!(fetched(presentation, &segment.address, now).is_some(), "{path} {segment:?} at {now:?}");
@@ -66,7 +66,7 @@ fn manifests_by_numbers_never_change_and_those_with_lists_do() {
         early: Duration::ZERO,
     };
     assert_eq!((read.live, read.duration), (Some(expected), Some(ms(22_000))));
-    for set in &read.sets {
+    for set in read.sets() {
         let Segments::Numbered(template) = &set.representations[0].segments else { panic!("{set:?}") };
         assert_eq!((template.count, template.segment(2).unwrap().start), (Some(6), ms(4_000)));
     }
@@ -90,7 +90,7 @@ fn manifests_by_numbers_never_change_and_those_with_lists_do() {
     assert_eq!((timeline(20_000).duration, timeline(32_000).duration), (None, Some(ms(22_000))));
     assert_eq!(timeline(32_000).live.unwrap().update, None);
     // The playlist ends with the content.
-    let playlist = |now| read_playlist(&bytes("/v0.m3u8", now), "http://server/v0.m3u8").unwrap();
+    let playlist = |now| read_playlist(&bytes("/v0.m3u8", now), "http://server/v0.m3u8", &[]).unwrap();
     assert_eq!((playlist(31_999).is_ended, playlist(32_000).is_ended), (false, true));
     assert_eq!((playlist(20_000).target, playlist(20_000).hold_back), (ms(4_000), Some(ms(12_000))));
     let text = String::from_utf8(bytes("/v0.m3u8", 23_000)).unwrap();

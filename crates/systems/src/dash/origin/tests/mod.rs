@@ -101,15 +101,15 @@ fn told(presentation: &Presentation, one: &Representation, now: Instant) -> (Add
     match &one.segments {
         Segments::Listed(segments) => (init(), segments.clone()),
         Segments::Numbered(template) => (init(), template.from(0).take(10_000).collect()),
-        Segments::Indexed(address) => {
+        Segments::Indexed { address, window } => {
             let index = fetched(presentation, address, now).unwrap();
             let (first, _) = address.range.unwrap();
-            (init(), read_index(&index, first, &address.url).unwrap())
+            (init(), read_index(&index, first, &address.url, window).unwrap())
         }
         Segments::Playlist(address) => {
             let playlist =
-                read_playlist(&fetched(presentation, address, now).unwrap(), &address.url).unwrap();
-            (playlist.init.unwrap(), playlist.segments)
+                read_playlist(&fetched(presentation, address, now).unwrap(), &address.url, &[]).unwrap();
+            (playlist.init.as_deref().cloned().unwrap(), playlist.segments)
         }
     }
 }
