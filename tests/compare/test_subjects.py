@@ -51,7 +51,7 @@ def test_settings_behind_an_operand_are_its_own() -> None:
     found = subjects_of(
         ["hessler/ftp-medium", "hessler/ftp-medium path.down.queue=codel 20 kB start_phase=9 ms"]
     )
-    assert [one.label for one in found] == ["as it is", "path.down.queue=codel 20 kB, start_phase=9 ms"]
+    assert [one.label for one in found] == ["as it is", "queue codel 20 kB, start_phase 9 ms"]
     assert found[1].asked[0].settings == ("path.down.queue=codel 20 kB", "start_phase=9 ms")
 
 

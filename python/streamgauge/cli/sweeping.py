@@ -23,6 +23,7 @@ from streamgauge.errors import ScenarioError
 from streamgauge.report import save
 from streamgauge.report.chart import check_suffix
 from streamgauge.scenario.over import parse_overs
+from streamgauge.scenario.settings import short_addresses
 from streamgauge.sweeps import SweepPoint, SweepResult, SweepRow, points_of, run_points
 from streamgauge.sweeps.figure import figures, write_files
 
@@ -152,14 +153,7 @@ def _print(result: SweepResult, files: Sequence[Path]) -> None:
 
 def _short_names(result: SweepResult) -> list[str]:
     """The axes by the ends of their addresses, as far as these tell them apart: ``down.rate``, ``queue``."""
-    found = []
-    for axis in result.axes:
-        parts = axis.address.split(".")
-        ends = [".".join(parts[at:]) for at in range(len(parts) - 1, 0, -1)]
-        others = [other.address for other in result.axes if other is not axis]
-        alone = (end for end in ends if not any(f".{other}".endswith(f".{end}") for other in others))
-        found.append(next(alone, axis.address))
-    return found
+    return list(short_addresses(axis.address for axis in result.axes).values())
 
 
 def _print_tables(console: Console, result: SweepResult, short: Sequence[str]) -> None:

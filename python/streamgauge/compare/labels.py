@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from streamgauge.compare.conditions import differences
+from streamgauge.scenario.settings import setting_labels, taken_apart
 
 __all__ = ["difference_labels", "scenario_labels", "subject_labels"]
 
@@ -16,14 +17,27 @@ _PARTS = re.compile(r"[^/-]+|[/-]")
 
 
 def subject_labels(ids: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Of subjects, by any key, with the ids of their scenarios: the parts that all of a subject's ids have
-    and not all subjects' do. A subject's whole id, or its key, where that tells no two apart."""
+    """Of subjects, by any key, with the ids of their scenarios: the parts and the settings that all of a
+    subject's ids have and not all subjects' do. A subject's whole id, or its key, where that tells no two
+    apart."""
     of_all = [id_ for mine in ids.values() for id_ in mine]
-    everywhere = _shared(of_all)
-    found = {}
+    everywhere, settings = _shared(of_all), _settings_shared(of_all)
+    plain, varied = {}, {}
     for key, mine in ids.items():
-        own = [part for part in _words(mine[0]) if part in _shared(mine) and part not in everywhere]
-        found[key] = "-".join(own)
+        kept = _shared(mine)
+        plain[key] = "-".join(part for part in _words(mine[0]) if part in kept and part not in everywhere)
+        varied[key] = [one for one in _settings_shared(mine) if one not in settings]
+    if any(varied.values()):
+        said = setting_labels(varied)
+        none = not any(plain.values())
+        found = {
+            key: said[key]
+            if none
+            else ", ".join(filter(None, [plain[key], said[key] if varied[key] else ""]))
+            for key in ids
+        }
+    else:
+        found = plain
     if "" not in found.values() and len(set(found.values())) == len(found):
         return found
     whole = {key: mine[0] if len(set(mine)) == 1 else key for key, mine in ids.items()}
@@ -53,11 +67,17 @@ def difference_labels(subjects: Mapping[str, Mapping[str, Any]]) -> dict[str, st
 def scenario_labels(ids: Sequence[Sequence[str]]) -> list[str]:
     """Of scenarios, each by the ids under which its subjects ran: the parts that these have in common, but
     for those that all scenarios have; with the latter where there is one scenario, or no two would
-    differ."""
+    differ. Scenarios that differ in what is set are told apart by that."""
     common = [_joined(mine) for mine in ids]
     if len(ids) > 1:
         everywhere = _shared([id_ for mine in ids for id_ in mine])
-        short = ["-".join(part for part in _words(one) if part not in everywhere) for one in common]
+        plain = ["-".join(part for part in _words(one) if part not in everywhere) for one in common]
+        settings = setting_labels(dict(enumerate(_settings_shared(mine) for mine in ids)))
+        differ = len(set(settings.values())) > 1
+        short = [
+            ", ".join(filter(None, [one, settings[place] if differ else ""]))
+            for place, one in enumerate(plain)
+        ]
         if "" not in short and len(set(short)) == len(short):
             return short
     if "" not in common and len(set(common)) == len(common):
@@ -66,10 +86,8 @@ def scenario_labels(ids: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _words(id_: str) -> list[str]:
-    """The parts of an id; what was set, in parentheses, is one part."""
-    plain, _, setting = id_.partition(" (")
-    parts = [part for part in _PARTS.findall(plain) if part not in "/-"]
-    return [*parts, *([setting.removesuffix(")")] if setting else [])]
+    """The parts of an id, without what was set."""
+    return [part for part in _PARTS.findall(taken_apart(id_)[0]) if part not in "/-"]
 
 
 def _shared(ids: Sequence[str]) -> set[str]:
@@ -77,12 +95,18 @@ def _shared(ids: Sequence[str]) -> set[str]:
     return set.intersection(*(set(_words(id_)) for id_ in ids)) if ids else set()
 
 
+def _settings_shared(ids: Sequence[str]) -> list[str]:
+    """The settings that all have, in order."""
+    sets = [taken_apart(id_)[1] for id_ in ids]
+    return [one for one in sets[0] if all(one in mine for mine in sets)] if sets else []
+
+
 def _joined(ids: Sequence[str]) -> str:
     """The first id without the parts that not all have."""
     if len(set(ids)) == 1:
         return ids[0]
     kept, shared = "", _shared(ids)
-    for part in _PARTS.findall(ids[0].partition(" (")[0]):
+    for part in _PARTS.findall(taken_apart(ids[0])[0]):
         if part in "/-":
             kept += part if kept and kept[-1] not in "/-" else ""
         elif part in shared:

@@ -13,7 +13,7 @@ from streamgauge.compare.labels import subject_labels
 from streamgauge.errors import ScenarioError
 from streamgauge.scenario import Scenario, load
 from streamgauge.scenario.over import Axis
-from streamgauge.scenario.settings import set_folder, tidy
+from streamgauge.scenario.settings import set_folder, setting_labels, short_addresses, tidy
 from streamgauge.systems.registry import SYSTEMS, TRAFFIC, Mode
 
 __all__ = ["MODE", "AskedScenario", "ComparedSubject", "subjects_of"]
@@ -180,8 +180,11 @@ def _spoken(setting: str, axes: Sequence[Axis]) -> str:
     """A value of an axis as a person reads it; with the end of its address where there are several."""
     address, _, value = setting.partition("=")
     axis = next(one for one in axes if one.address == address)
-    label = axis.labels[axis.values.index(value)]
-    return label if len(axes) == 1 else f"{address.rpartition('.')[2]} {label}"
+    every = setting_labels(
+        {one: [f"{address}={label}"] for one, label in zip(axis.values, axis.labels, strict=True)}
+    )
+    label = every[value] if len(axis) > 1 else axis.labels[0]
+    return label if len(axes) == 1 else f"{short_addresses(one.address for one in axes)[address]} {label}"
 
 
 def _labelled(subjects: Sequence[ComparedSubject], *, several: bool, varied: bool) -> list[ComparedSubject]:
@@ -199,7 +202,7 @@ def _labelled(subjects: Sequence[ComparedSubject], *, several: bool, varied: boo
     plain = {operand: _SETTING.split(operand.strip())[0] for operand in operands}
     if len(set(plain.values())) == 1:
         # One scenario, and what is set in it: that is what tells them apart.
-        short = {operand: ", ".join(settings[operand]) or "as it is" for operand in operands}
+        short = setting_labels(settings)
     elif any(one.directory is not None for one in subjects) or any(settings.values()):
         short = {operand: operand for operand in operands}
     else:

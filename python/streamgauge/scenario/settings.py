@@ -4,13 +4,29 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
-__all__ = ["named", "set_folder", "sorting", "tidy"]
+__all__ = [
+    "AS_IT_IS",
+    "named",
+    "set_folder",
+    "setting_labels",
+    "short_addresses",
+    "sorting",
+    "taken_apart",
+    "tidy",
+]
 
+AS_IT_IS = "as it is"
+"""The name of a scenario in which nothing is set, beside others in which something is."""
+
+Key = TypeVar("Key")
+_SETTINGS = re.compile(r", (?=[\w*][\w.*-]*=)")
+_FOLDERS = re.compile(r"[^\s,/\[\]{}]*(?:/[^\s,/\[\]{}]+)*/(?=[^\s,/\[\]{}]+\.[A-Za-z]\w*)")
+"""In front of a file's name."""
 _LONGEST = 80
 """Of a folder's name, in characters; a longer one is cut and told apart by a digest."""
 
@@ -47,6 +63,49 @@ def _folder(setting: str) -> str:
 def named(scenario: str, settings: Sequence[str]) -> str:
     """A scenario's id with what was set: ``my/download (path.down.rate=2Mbit/s)``."""
     return f"{scenario} ({', '.join(settings)})" if settings else scenario
+
+
+def taken_apart(id_: str) -> tuple[str, tuple[str, ...]]:
+    """A name of `named` as id and settings."""
+    plain, bracket, said = id_.partition(" (")
+    return plain, tuple(_SETTINGS.split(said.removesuffix(")"))) if bracket else ()
+
+
+def short_addresses(addresses: Iterable[str]) -> dict[str, str]:
+    """Addresses by their ends, as far as these tell them apart: ``rate`` of ``path.down.rate``."""
+    every = list(dict.fromkeys(addresses))
+    found = {}
+    for address in every:
+        parts = address.split(".")
+        ends = [".".join(parts[at:]) for at in range(len(parts) - 1, 0, -1)]
+        others = [f".{other}" for other in every if other != address]
+        alone = (end for end in ends if not any(other.endswith(f".{end}") for other in others))
+        found[address] = next(alone, address)
+    return found
+
+
+def setting_labels(settings: Mapping[Key, Iterable[str]]) -> dict[Key, str]:
+    """What tells sets of settings apart, in short: ``bba-2``, or ``rule bba-2, rate 2 Mbit/s`` where several
+    addresses differ. What all have is left out; `AS_IT_IS` where nothing is left. Files are told by their
+    names, unless two have one."""
+    sets = {key: tidy(mine) for key, mine in settings.items()}
+    everywhere = set.intersection(*map(set, sets.values())) if sets else set()
+    own = {key: [one for one in mine if one not in everywhere] for key, mine in sets.items()}
+    short = short_addresses(one.partition("=")[0] for mine in own.values() for one in mine)
+
+    def labels(spoken: Callable[[str], str]) -> dict[Key, str]:
+        found = {}
+        for key, mine in own.items():
+            pairs = [one.partition("=")[::2] for one in mine]
+            said = [
+                spoken(value) if len(short) == 1 else f"{short[address]} {spoken(value)}"
+                for address, value in pairs
+            ]
+            found[key] = ", ".join(said) or AS_IT_IS
+        return found
+
+    found = labels(lambda value: _FOLDERS.sub("", value))
+    return found if len(set(found.values())) == len(found) else labels(str)
 
 
 def sorting(settings: Sequence[str]) -> tuple[Any, ...]:
