@@ -3,6 +3,8 @@ belongs to."""
 
 from __future__ import annotations
 
+import itertools
+import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from streamgauge.report import DrawnFigure, save
+from streamgauge.report.naming import meet
 from streamgauge.sweeps import SweepResult, axes_of, points_of, run_points
 from streamgauge.sweeps.figure import curves, figures, heat_map, spans_decades, write_files
 
@@ -26,12 +29,40 @@ def panels(figure: DrawnFigure) -> list[dict[str, Any]]:
 
 
 def plot_of(panel: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = panel.get("spec", panel)
+    (grid,) = panel.get("concat", [panel])
+    found: dict[str, Any] = grid.get("spec", grid)
     return found
 
 
 def column(figure: DrawnFigure, name: str) -> list[Any]:
     return [row[figure.columns.index(name)] for row in figure.rows]
+
+
+def words_of(file: Path) -> list[tuple[str, tuple[float, float, float, float]]]:
+    """What a picture says, each with the box that its letters take."""
+    found = []
+
+    def walk(node: ElementTree.Element, x: float, y: float, turned: bool) -> None:
+        for what, numbers in re.findall(r"(translate|rotate)\(([^)]*)\)", node.get("transform", "")):
+            values = [float(one) for one in re.split("[, ]+", numbers)]
+            if what == "rotate":
+                turned = turned or values[0] != 0
+            else:
+                x, y = x + values[0], y + values[1]
+        text = "".join(node.itertext()).strip()
+        if node.tag.endswith("}text") and text and node.get("opacity") != "0":
+            size = float(node.get("font-size", "11px").removesuffix("px"))
+            length = 0.5 * size * len(text)
+            begin = {"middle": -length / 2, "end": -length}.get(node.get("text-anchor", ""), 0.0)
+            box = (begin, -0.7 * size, begin + length, 0.1 * size)
+            if turned:
+                box = (box[1], box[0], box[3], box[2])
+            found.append((text, (x + box[0], y + box[1], x + box[2], y + box[3])))
+        for child in node:
+            walk(child, x, y, turned)
+
+    walk(ElementTree.parse(file).getroot(), 0.0, 0.0, False)
+    return found
 
 
 def drawn(figure: DrawnFigure, folder: Path) -> str:
@@ -62,7 +93,7 @@ def test_every_measurement_is_drawn_once_with_its_interval(folder: Path) -> None
     for row in figure.rows:
         low, value, high = (row[figure.columns.index(name)] for name in ("lo", "v", "hi"))
         assert low <= value <= high
-    points = {(row[0], row[2], row[4]) for row in figure.rows}
+    points = {(row[0], row[2], row[5]) for row in figure.rows}
     assert len(points) == 8
 
 
@@ -89,7 +120,7 @@ def test_two_axes_of_numbers_are_a_heat_map_too(folder: Path) -> None:
     assert set(column(second, "y")) == {"10", "20", "40"}
     assert all("±" in said for said in column(second, "said") if said.count(" ")), "with their intervals"
     words = drawn(second, folder)
-    assert "path.down.rate, Mbit/s" in words and "path.down.queue, kB" in words
+    assert "rate, Mbit/s" in words and "queue, kB" in words
     files = write_files(result)
     assert [file.suffix for file in files] == [".csv", ".svg", ".png", ".svg", ".png"]
     assert all(file.stat().st_size for file in files)
@@ -107,10 +138,50 @@ def test_a_third_axis_and_several_scenarios_are_panels(folder: Path) -> None:
                    names=("my.yaml", "more.yaml"), metrics=["goodput.ftp"])  # fmt: skip
     (figure,) = figures(result)
     (panel,) = panels(figure)
-    assert len(set(column(figure, "p"))) == 4 and "facet" in panel
-    words = drawn(figure, folder)
-    assert "path.up.delay 9 ms, scenario my/more" in words
+    (grid,) = panel["concat"]
+    assert set(grid["facet"]) == {"column", "row"}
+    assert len({(a, b) for a, b in zip(column(figure, "across"), column(figure, "down"), strict=True)}) == 4
+    words = drawn(figure, folder).split(" | ")
+    assert {"delay", "1 ms", "9 ms", "scenario", "test/swept", "my/more"} <= set(words)
     assert heat_map(result).rows, "of these two it can be asked for"
+
+
+AXES = (
+    "path.down.rate=1Mbit/s,2Mbit/s,3Mbit/s",
+    "path.down.queue=10kB,20kB,40kB",
+    "path.up.delay=1ms,9ms",
+    "flows.ftp.congestion_control=reno,cubic,bbr",
+    "start_phase=0ms,1ms",
+)
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 5])
+def test_no_two_words_of_a_figure_overprint(count: int, folder: Path) -> None:
+    result = swept(*AXES[:count], metrics=["goodput.ftp", "loss.cross"])
+    for figure in (curves(result), heat_map(result)):
+        boxes = words_of(save(figure, folder / "a.svg"))
+        assert len(boxes) > 10
+        for (one, a), (other, b) in itertools.combinations(boxes, 2):
+            assert not meet(a, b), f"{one!r} over {other!r} in {figure.id}"
+
+
+@pytest.mark.parametrize("count", [3, 4, 5])
+def test_an_axis_has_its_title_once_in_each_part(count: int, folder: Path) -> None:
+    result = swept(*AXES[:count], metrics=["goodput.ftp", "loss.cross"])
+    words = [text for text, _ in words_of(save(heat_map(result), folder / "a.svg"))]
+    assert words.count("rate, Mbit/s") == 2
+    assert not any("path." in text and "over" not in text for text in words)
+
+
+def test_numbers_fit_their_cells(folder: Path) -> None:
+    """In a cell stands its whole number or none."""
+    for count in (2, 3, 4):
+        figure = heat_map(swept(*AXES[:count], metrics=["goodput.ftp"]))
+        (panel,) = panels(figure)
+        cells = plot_of(panel)
+        size = cells["layer"][1]["mark"]["fontSize"]
+        longest = max(map(len, column(figure, "said")))
+        assert size * 0.6 * longest <= cells["width"] / 3
 
 
 def test_many_points_have_a_band(folder: Path) -> None:

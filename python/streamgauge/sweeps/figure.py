@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from streamgauge.report import DrawnFigure, Saving
 from streamgauge.report.chart import COLOURS, DASHES, WIDTH
 from streamgauge.report.vega import Spec, channel, filtered, layer, whole
 from streamgauge.scenario.over import Axis, Scale
+from streamgauge.scenario.settings import short_addresses
 from streamgauge.sweeps.run import FOLDER, SweepResult
 from streamgauge.sweeps.table import SweepRow
 
@@ -27,14 +28,24 @@ _MOST_BARS = 12
 """Of more points on a line their intervals are a band."""
 _MOST_LINES = 6
 """As many as the palette tells apart."""
-_MOST_SAID = 4
-"""Columns of a heat map that have room for intervals."""
+_MOST_ACROSS = 5
+"""Panels in a row, if another axis has fewer values."""
+_LEAST_WIDTH = 96.0
+"""Of a panel, in CSS pixels."""
+_ROW_HEIGHT, _HEIGHT = 110, 200
+"""Of a panel in several rows, and of one alone."""
+_GAP = 18
+"""Between panels."""
+_SAID_SIZES = (10.5, 9.0)
+"""Of the letters in the cells of a heat map, the largest that fits."""
+_LETTER = 0.62
+"""How wide a letter is, of its size."""
 _LEAST_CELLS = 3
 """Values of each axis from which on a heat map is drawn."""
 _SEQUENTIAL = "viridis"
 _DARK = 0.55
 """The part of a heat map's colours that are too dark for black letters."""
-_COLUMNS = ("x", "y", "s", "p", "m", "v", "lo", "hi", "said", "dark")
+_COLUMNS = ("x", "y", "s", "across", "down", "m", "v", "lo", "hi", "said", "dark")
 
 Row = tuple[Any, ...]
 
@@ -79,28 +90,27 @@ def curves(result: SweepResult) -> DrawnFigure:
     scale = across.scale() if across in numeric else None
     names: Sequence[Any] = across.labels if scale is None else scale.numbers
     others = _others(result, [across])
-    line, panels = (others[0] if others else None), others[1:]
+    line, panels = (others[0] if others else None), _Panels.of(others[1:])
     place = result.axes.index(across)
     units = _units(result)
     rows: list[Row] = [
         (
-            names[row.point.at[place]], "", "" if line is None else line.of(row), _panel(panels, row),
+            names[row.point.at[place]], "", "" if line is None else line.of(row), *panels.place(row),
             *_values(row, units), "", False,
         )
         for row in result.shown
     ]  # fmt: skip
-    x = _across(across, scale)
+    x = _across(across, scale, _short(result)[across.address])
     frame = _Frame(result, f"{result.name}", rows, panels, side_by_side=len(units) > 1, margin=80)
-    plots = {
-        name: _lines(result, name, unit, x, len(across), line, frame.width) for name, unit in units.items()
-    }
-    return frame.figure(plots, intervals=True)
+    plots = {name: _lines(result, name, unit, x, len(across), line, frame) for name, unit in units.items()}
+    up = {name: unit.name for name, unit in units.items()}
+    return frame.figure(plots, x["title"], up, intervals=True)
 
 
 def heat_map(result: SweepResult) -> DrawnFigure:
     """The mean at each point of two axes of numbers, by colour and, where it fits, in figures."""
     first, second = _numeric(result.axes)[:2]
-    panels = _others(result, [first, second])
+    panels = _Panels.of(_others(result, [first, second]))
     units = _units(result)
     across, up = (result.axes.index(axis) for axis in (first, second))
     columns, lines = _cell_names(first), _cell_names(second)
@@ -109,16 +119,19 @@ def heat_map(result: SweepResult) -> DrawnFigure:
         mean = _mean(row)
         low, high = spans.get(row.measured.metric, (mean, mean))
         spans[row.measured.metric] = min(low, mean), max(high, mean)
+    frame = _Frame(result, f"{result.name}-map", (), panels, side_by_side=len(units) > 1, margin=120)
+    said, size, has_intervals = _said_in_cells(result, units, frame.width / len(first))
     rows: list[Row] = []
-    for row in result.shown:
+    for row, text in zip(result.shown, said, strict=True):
         low, high = spans[row.measured.metric]
         dark = _mean(row) < low + _DARK * (high - low) or low == high
         x, y = columns[row.point.at[across]], lines[row.point.at[up]]
-        said = _said(row, units[row.measured.metric], len(first))
-        rows.append((x, y, "", _panel(panels, row), *_values(row, units), said, dark))
-    frame = _Frame(result, f"{result.name}-map", rows, panels, side_by_side=len(units) > 1, margin=120)
-    plots = {name: _cells(name, unit, first, second, frame.width) for name, unit in units.items()}
-    return frame.figure(plots, intervals=len(first) <= _MOST_SAID)
+        rows.append((x, y, "", *panels.place(row), *_values(row, units), text, dark))
+    frame = replace(frame, rows=rows)
+    short = _short(result)
+    titles = [_axis_title(axis, axis.scale(), short[axis.address]) for axis in (first, second)]
+    plots = {name: _cells(name, unit, first, second, titles, frame, size) for name, unit in units.items()}
+    return frame.figure(plots, titles[0], dict.fromkeys(plots, titles[1]), intervals=has_intervals)
 
 
 @dataclass(frozen=True)
@@ -139,67 +152,158 @@ class _Dimension:
     of: Callable[[SweepRow], str]
 
 
+@dataclass(frozen=True)
+class _Panels:
+    """Panels in columns and rows: what a figure's rows differ in besides what each panel shows."""
+
+    across: _Dimension | None
+    down: _Dimension | None
+
+    @classmethod
+    def of(cls, dimensions: Sequence[_Dimension]) -> _Panels:
+        """The dimension with the most values that fit beside one another across; all others down."""
+        if not dimensions:
+            return cls(None, None)
+        by_size = sorted(dimensions, key=lambda one: (len(one.values) <= _MOST_ACROSS, len(one.values)))
+        across = by_size[-1]
+        rest = [one for one in dimensions if one is not across]
+        if len(rest) < 2:
+            return cls(across, rest[0] if rest else None)
+
+        def of(row: SweepRow) -> str:
+            return ", ".join(f"{one.title} {one.of(row)}" for one in rest)
+
+        names = [
+            ", ".join(f"{one.title} {value}" for one, value in zip(rest, values, strict=True))
+            for values in itertools.product(*(one.values for one in rest))
+        ]
+        return cls(across, _Dimension("", names, of))
+
+    def place(self, row: SweepRow) -> tuple[str, str]:
+        """A row's column and row of panels."""
+        return tuple("" if one is None else one.of(row) for one in (self.across, self.down))  # type: ignore[return-value]
+
+    @property
+    def columns(self) -> int:
+        """How many panels stand beside one another."""
+        return 1 if self.across is None else len(self.across.values)
+
+    @property
+    def is_one(self) -> bool:
+        """Whether there is a single panel."""
+        return self.across is None
+
+
+@dataclass(frozen=True)
 class _Frame:
-    """What surrounds the plots: a panel for each metric, in each one for each combination of what is left."""
+    """What surrounds the plots: a part for each metric, in each a panel for each combination of what is
+    left."""
 
-    def __init__(
-        self,
-        result: SweepResult,
-        id_: str,
-        rows: Sequence[Row],
-        panels: Sequence[_Dimension],
-        *,
-        side_by_side: bool,
-        margin: int,
-    ) -> None:
-        self._result, self._id, self._rows, self._panels, self._margin = result, id_, rows, panels, margin
-        count = len({row[3] for row in rows})
-        self._columns = 2 if side_by_side and count == 1 else 1
-        self.width = max(120.0, WIDTH / max(self._columns, count) - margin)
-        """Of a plot, in CSS pixels."""
+    result: SweepResult
+    id: str
+    rows: Sequence[Row]
+    panels: _Panels
+    side_by_side: bool
+    margin: int
 
-    def figure(self, plots: dict[str, Spec], *, intervals: bool) -> DrawnFigure:
-        """The figure of these plots, each of a metric, that show `intervals` or means alone."""
-        result = self._result
+    @property
+    def columns(self) -> int:
+        """Of parts."""
+        return 2 if self.side_by_side and self.panels.is_one else 1
+
+    @property
+    def width(self) -> float:
+        """Of a panel, in CSS pixels."""
+        if self.panels.is_one:
+            return max(120.0, WIDTH / self.columns - self.margin)
+        beside = 40 + 7 * max(map(len, self.panels.down.values)) if self.panels.down is not None else 0
+        room = WIDTH - self.margin - beside - _GAP * (self.panels.columns - 1)
+        return max(_LEAST_WIDTH, room / self.panels.columns)
+
+    @property
+    def height(self) -> int:
+        """Of a panel."""
+        return _HEIGHT if self.panels.down is None else _ROW_HEIGHT
+
+    def figure(
+        self, plots: dict[str, Spec], across: str, up: dict[str, str], *, intervals: bool
+    ) -> DrawnFigure:
+        """The figure of these plots, each of a metric, that show `intervals` or means alone.
+
+        Args:
+            plots: by metric.
+            across: the title of their horizontal axis.
+            up: that of the vertical one, by metric.
+            intervals: whether it shows these.
+        """
+        result = self.result
         *most, last = (axis.address for axis in result.axes)
         over = f"{', '.join(most)} and {last}" if most else last
         title = f"{', '.join(result.scenarios)} over {over}"
         caption = _caption(result, intervals=intervals)
         sizes = {"fontSize": 13, "subtitleFontSize": 11, "offset": 12}
         chart: Spec = {
-            "concat": [self._titled(metric, plot) for metric, plot in plots.items()],
-            "columns": self._columns,
+            "concat": [self._titled(metric, plot, across, up[metric]) for metric, plot in plots.items()],
+            "columns": self.columns,
             "title": {"text": title, "subtitle": caption, "anchor": "start", **sizes},
             # Lines mean the same in all panels; of colours that are numbers each metric has its own.
             "resolve": {"scale": {"x": "independent", "y": "independent"}},
         }
-        if self._columns > 1:  # plots in a row stand at one height, whatever their labels need
-            chart |= {"bounds": "flush", "spacing": {"row": 80, "column": self._margin}}
-        if self._id.endswith("-map"):
+        if self.columns > 1:  # plots in a row stand at one height, whatever their labels need
+            chart |= {"bounds": "flush", "spacing": {"row": 80, "column": self.margin}}
+        if self.id.endswith("-map"):
             chart["resolve"]["scale"]["color"] = "independent"
-        return DrawnFigure(self._id, title, caption, whole(chart), _COLUMNS, tuple(self._rows))
+        return DrawnFigure(self.id, title, caption, whole(chart), _COLUMNS, tuple(self.rows))
 
-    def _titled(self, metric: str, plot: Spec) -> Spec:
-        shown = (row for row in self._result.shown if row.measured.metric == metric)
+    def _titled(self, metric: str, plot: Spec, across: str, up: str) -> Spec:
+        shown = (row for row in self.result.shown if row.measured.metric == metric)
         names = list(dict.fromkeys(map(_subject, shown)))
         of = f", {names[0]}" if len(names) == 1 and names[0] else ""
-        title = {"text": f"{METRICS[metric].title}{of}", "anchor": "start", "fontSize": 12, "offset": 8}
+        title: Spec = {"text": f"{METRICS[metric].title}{of}", "anchor": "start", "fontSize": 12, "offset": 8}
         title["frame"] = "group"
         keep = filtered(f"datum.m === '{metric}'")
-        if not self._panels:
+        if self.panels.is_one:
             return {**plot, "title": title, "transform": keep}
-        here = list(dict.fromkeys(row[3] for row in self._rows if row[4] == metric))
-        column = channel("p:N", sort=here, title=None, header={"labelLimit": 400})
-        return {"facet": {"column": column}, "spec": plot, "title": title, "transform": keep}
+        facets = {"column": _facet("across", self.panels.across)}
+        if self.panels.down is not None:
+            facets["row"] = _facet("down", self.panels.down)
+            title["text"] += f" (up: {up})" if up else ""
+        grid = {"facet": facets, "spec": plot, "title": title, "transform": keep, "spacing": _GAP}
+        # Each axis has its title once, whatever number of panels it has.
+        below = {"text": across, "orient": "bottom", "anchor": "middle", "fontSize": 11, "offset": 8}
+        return {"concat": [grid], "title": {**below, "fontWeight": "normal"}}
+
+
+def _facet(field: str, dimension: _Dimension | None) -> Spec:
+    assert dimension is not None
+    down = (
+        {"labelAngle": 0, "labelAlign": "left", "titleAngle": 0, "labelPadding": 14}
+        if field == "down"
+        else {}
+    )
+    header = {"labelLimit": 240, "labelFontWeight": "normal", "labelPadding": 4, "titlePadding": 2, **down}
+    return channel(
+        f"{field}:N",
+        sort=dimension.values,
+        title=dimension.title or None,
+        header={**header, "titleFontSize": 11},
+    )
 
 
 def _lines(
-    result: SweepResult, metric: str, unit: _Unit, x: Spec, points: int, line: _Dimension | None, width: float
+    result: SweepResult,
+    metric: str,
+    unit: _Unit,
+    x: Spec,
+    points: int,
+    line: _Dimension | None,
+    frame: _Frame,
 ) -> Spec:
     """One metric over the first axis of so many points, a line for each value of the second."""
     continuous = x["type"] == "quantitative"
-    axis = {"title": unit.name or None, "scale": _upwards(result, metric, unit), "axis": {"tickCount": 5}}
-    base: Spec = {"x": x, "y": channel("v:Q", **axis)}
+    told_up = unit.name if frame.panels.down is None else ""
+    axis = {"title": told_up or None, "scale": _upwards(result, metric, unit), "axis": {"tickCount": 5}}
+    base: Spec = {"x": x if frame.panels.is_one else {**x, "title": None}, "y": channel("v:Q", **axis)}
     if line is not None:
         base |= _told_apart(line, dashes=continuous)
         if not continuous:
@@ -216,7 +320,7 @@ def _lines(
     tooltip += [channel("v:Q", title=told), channel("lo:Q", title="low"), channel("hi:Q", title="high")]
     point = {"type": "point", "filled": True, "opacity": 1, "size": 16 if many else 36, **colour}
     marks.append({"mark": point, "encoding": {**plain, "tooltip": tooltip}})
-    return layer(marks, width=width, height=200)
+    return layer(marks, width=frame.width, height=frame.height)
 
 
 def _intervals(plain: Spec, axis: Spec, colour: Spec, *, band: bool) -> list[Spec]:
@@ -235,17 +339,30 @@ def _intervals(plain: Spec, axis: Spec, colour: Spec, *, band: bool) -> list[Spe
     return marks
 
 
-def _cells(metric: str, unit: _Unit, first: Axis, second: Axis, width: float) -> Spec:
-    height = min(360, max(120, 30 * len(second)))
-    x, y = (_axis_title(axis, axis.scale()) for axis in (first, second))
+def _cells(
+    metric: str,
+    unit: _Unit,
+    first: Axis,
+    second: Axis,
+    titles: Sequence[str],
+    frame: _Frame,
+    size: float,
+) -> Spec:
+    height = min(360, max(120, 30 * len(second))) if frame.panels.down is None else 24 * len(second)
+    x, y = titles
     base = {
         "x": channel(
             "x:N",
             sort=_cell_names(first),
-            title=x,
+            title=x if frame.panels.is_one else None,
             axis={"labelAngle": 0, "labelOverlap": True, "labelSeparation": 5},
         ),
-        "y": channel("y:N", sort=_cell_names(second)[::-1], title=y, axis={"labelOverlap": True}),
+        "y": channel(
+            "y:N",
+            sort=_cell_names(second)[::-1],
+            title=y if frame.panels.down is None else None,
+            axis={"labelOverlap": True},
+        ),
     }
     legend = {"title": unit.name or None, "orient": "right", "gradientLength": min(height, 150)}
     colour = channel("v:Q", scale={"scheme": _SEQUENTIAL}, legend=legend)
@@ -256,9 +373,9 @@ def _cells(metric: str, unit: _Unit, first: Axis, second: Axis, width: float) ->
     text = {**base, "text": {"field": "said"}, "color": ink}
     marks: list[Spec] = [
         {"mark": {"type": "rect"}, "encoding": {**base, "color": colour, "tooltip": tooltip}},
-        {"mark": {"type": "text", "fontSize": 10.5}, "encoding": text},
+        {"mark": {"type": "text", "fontSize": size}, "encoding": text},
     ]
-    return layer(marks, width=width, height=height)
+    return layer(marks, width=frame.width, height=height)
 
 
 def _numeric(axes: Sequence[Axis], *, least: int = 2) -> list[Axis]:
@@ -272,8 +389,9 @@ def _others(result: SweepResult, drawn: Sequence[Axis]) -> list[_Dimension]:
         place = result.axes.index(axis)
         return lambda row: axis.labels[row.point.at[place]]
 
+    short = _short(result)
     found = [
-        _Dimension(axis.address, list(axis.labels), value_of(axis))
+        _Dimension(short[axis.address], list(axis.labels), value_of(axis))
         for axis in result.axes
         if axis not in drawn and len(axis) > 1
     ]
@@ -290,8 +408,10 @@ def _subject(row: SweepRow) -> str:
     return row.measured.flow or row.measured.stage or ""
 
 
-def _panel(panels: Sequence[_Dimension], row: SweepRow) -> str:
-    return ", ".join(f"{one.title} {one.of(row)}" for one in panels)
+def _short(result: SweepResult) -> dict[str, str]:
+    """The axes' addresses by their ends; one alone as it is."""
+    addresses = [axis.address for axis in result.axes]
+    return short_addresses(addresses) if len(addresses) > 1 else {one: one for one in addresses}
 
 
 def _mean(row: SweepRow) -> float:
@@ -315,13 +435,26 @@ def _values(row: SweepRow, units: dict[str, _Unit]) -> tuple[str, float, float |
     return name, _mean(row) / scale, low, high
 
 
-def _said(row: SweepRow, unit: _Unit, columns: int) -> str:
-    """What stands in a cell: the mean, with its interval where there is room."""
+def _said_in_cells(
+    result: SweepResult, units: dict[str, _Unit], width: float
+) -> tuple[list[str], float, bool]:
+    """What stands in each cell of a heat map, the size of its letters, and whether that has intervals: means
+    with intervals if all fit in a cell's width, else means, else nothing."""
+    size = _SAID_SIZES[0]
+    for has_intervals in (True, False):
+        said = [_said(row, units[row.measured.metric], has_intervals) for row in result.shown]
+        longest = max(map(len, said))
+        for size in _SAID_SIZES:
+            if _LETTER * size * longest + 4 <= width:
+                return said, size, has_intervals
+    return [""] * len(result.shown), size, False
+
+
+def _said(row: SweepRow, unit: _Unit, has_interval: bool) -> str:
+    """The mean in a cell, with its interval if it is to be said."""
     assert row.interval is not None
     mean, half = row.interval.mean / unit.scale, (row.interval.half_width or 0.0) / unit.scale
-    if columns > 10:
-        return ""
-    if columns > _MOST_SAID or not half:
+    if not has_interval or not half:
         return show(mean, None, NUMBER).mean
     decimals = max(0, 3 - len(str(int(abs(mean)))))
     shown = show_in(mean, half, decimals, signed=METRICS[row.measured.metric].signed)
@@ -337,9 +470,9 @@ def _upwards(result: SweepResult, metric: str, unit: _Unit) -> Spec:
     return {"domain": [0, 1.06 * most or 1], "nice": False}
 
 
-def _across(axis: Axis, scale: Scale | None) -> Spec:
+def _across(axis: Axis, scale: Scale | None, name: str) -> Spec:
     """The first axis."""
-    title = _axis_title(axis, scale)
+    title = _axis_title(axis, scale, name)
     if scale is None:
         return channel("x:N", sort=list(axis.labels), title=title, axis={"labelAngle": 0, "labelLimit": 160})
     numbers = sorted(scale.numbers)
@@ -355,12 +488,12 @@ def _across(axis: Axis, scale: Scale | None) -> Spec:
     return channel("x:Q", title=title, scale=kind, axis=ticks)
 
 
-def _axis_title(axis: Axis, scale: Scale | None) -> str:
-    """``path.down.queue (droptail), kB``."""
+def _axis_title(axis: Axis, scale: Scale | None, name: str) -> str:
+    """``queue (droptail), kB``."""
     if scale is None:
-        return axis.address
+        return name
     words = f" ({scale.words})" if scale.words else ""
-    return f"{axis.address}{words}, {scale.unit}".removesuffix(", ")
+    return f"{name}{words}, {scale.unit}".removesuffix(", ")
 
 
 def _cell_names(axis: Axis) -> list[str]:
@@ -405,4 +538,6 @@ def _caption(result: SweepResult, *, intervals: bool) -> str:
     invalid = sum({id(row.point): row.invalid for row in result.shown}.values())
     left_out = f"; {invalid} invalid left out" if invalid else ""
     drawn = ", with 95 % intervals" if intervals else ""
+    impossible = len(result.left_out)
+    left_out += f"; {impossible} combination{'' if impossible == 1 else 's'} left out" if impossible else ""
     return f"Means over valid trials in {modes}, {n}{drawn if counts[-1] > 1 else ''}{left_out}"
