@@ -78,7 +78,7 @@ def test_ties_are_ties(tmp_path: Path) -> None:
     told = [one.text for one in sentences(found)]
     assert told[0].startswith("It is not decided with which system a viewer sees most")
     assert told[1].startswith("It is not decided to which system neighbours lose least")
-    assert told[2] == "Nor is it decided who is best for both."
+    assert told[2] == "No winner on both is decided."
 
 
 def test_who_is_beaten_in_both_is_named(tmp_path: Path) -> None:

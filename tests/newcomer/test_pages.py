@@ -75,7 +75,8 @@ COMMANDS: dict[str, How] = {
     "streamgauge calibrate --out calibration.png": How("long", A_MINUTE),
     # campaigns
     "streamgauge compare today/demo-rtsp-udp-medium today/demo-rtsp-tcp-medium --mode sim": How(
-        status=1, shows=("Nobody serves the viewer best in everything: udp is best by time frozen",)
+        status=1,
+        shows=("udp is best by time frozen and latency to live, tcp by frames lost: time frozen udp",),
     ),
     # compare
     "streamgauge compare hessler/ftp-medium --over 'path.down.queue=droptail 20 kB,codel 20 kB' --mode sim "

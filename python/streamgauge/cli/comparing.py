@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,8 +23,6 @@ from streamgauge.cli.running import modes_in_words
 from streamgauge.cli.status import INTERRUPTED, STATUS
 from streamgauge.compare import (
     COMPARED,
-    ComparedMetric,
-    ComparedRow,
     Comparison,
     Margin,
     answered,
@@ -43,11 +40,12 @@ from streamgauge.compare.subjects import ComparedSubject, subjects_of
 from streamgauge.compare.summary import write_summary
 from streamgauge.compare.trials import ALONE
 from streamgauge.compare.verdict import verdict_of
+from streamgauge.compare.words import RANK_NOTE, say_rank
 from streamgauge.documents import check_place
 from streamgauge.errors import ScenarioError
 from streamgauge.report import gather
 from streamgauge.report.build import write_page
-from streamgauge.report.ranking import chosen_metrics
+from streamgauge.report.ranking import in_order, leading_metrics
 from streamgauge.scenario.over import parse_overs
 from streamgauge.scenario.values import nearest
 from streamgauge.systems.registry import Mode
@@ -59,8 +57,6 @@ _MARK = {
     "fail": "[red]fail[/red]",
     "inconclusive": "[yellow]inconclusive[/yellow]",
 }
-_RANKED_BY = "qoe_lin"
-"""Where it is known, as it weighs what viewers see of adaptive players."""
 _SIDES = {"viewer": "viewer", "flow": "flow", "neighbour": "neighbours"}
 
 
@@ -155,7 +151,8 @@ def compare_command(request: CompareRequest) -> int:
             partial(save_baseline, [one for one in ran.trials if one.subject in (first, "")]),
         )
     if request.report is not None:
-        written(request.report, partial(write_page, gather(load_trials(_folders(subjects, ran)))))
+        entries = gather(load_trials(_folders(subjects, ran)))
+        written(request.report, partial(write_page, entries, compared=found))
     verdict = verdict_of(found)
     if request.as_json:
         json.dump(found.to_json(), sys.stdout, indent=2, allow_nan=False)
@@ -306,47 +303,32 @@ def _print(found: Comparison, ran: CollectedTrials, asked: Sequence[str]) -> Non
 
 
 def _print_ranking(found: Comparison, scenario: str, mode: str, asked: Sequence[str]) -> None:
-    """A line a subject, by the values of the first column; ranks say who of them is better beyond doubt."""
-    rows = {
-        (row.metric, row.subject): row for row in found.rows if (row.scenario, row.mode) == (scenario, mode)
-    }
-    metrics = found.metrics(scenario, mode)
-    if asked:
-        columns = [metric for metric in metrics if metric.name in asked]
-    else:
-        ranks = {one.name: {_rank(rows, one.name, subject) for subject in found.subjects} for one in metrics}
-        chosen = [one for one in chosen_metrics(rows.values()) if one.side == metrics[0].side]
-        columns = [one for one in chosen if len(ranks[one.name]) > 1] or chosen[:1]
-        columns.sort(key=lambda one: one.name != _RANKED_BY)
-    subjects = [one for one in found.subjects if any(subject == one for _, subject in rows)]
-    subjects.sort(key=lambda one: [_place(rows, metric, one) for metric in columns])
+    """A line a subject, by the values of the first column, with its rank."""
+    mine = [row for row in found.rows if (row.scenario, row.mode) == (scenario, mode)]
+    rows = {(row.metric, row.subject): row for row in mine}
+    columns = leading_metrics(mine, asked)
+    subjects = in_order(
+        [one for one in found.subjects if any(one == row.subject for row in mine)], mine, asked
+    )
     n = max(row.n for row in rows.values())
     say()
     say(f"[b]{escape(scenario)}[/b] {escape(mode)}, n = {n}, ranked by {columns[0].short}")
     lines: list[Sequence[str | Text]] = [
         heads("rank", "subject", *(metric.short for metric in columns), style=DIM)
     ]
+    by_value = False
     for one in subjects:
         values = []
         for metric in columns:
             row = rows.get((metric.name, one))
             said = "" if row is None else escape(say_value(row))
             values.append(f"[green]{said}[/green]" if row is not None and row.rank == 1 else said)
-        lines.append([f"{_rank(rows, columns[0].name, one) or ''}", escape(one), *values])
+        first = rows.get((columns[0].name, one))
+        by_value = by_value or (first is not None and first.ranked_by_value)
+        lines.append([say_rank(first), escape(one), *values])
     table(lines, f"rl{'l' * len(columns)}", keys=2)
-
-
-def _rank(rows: Mapping[tuple[str, str], ComparedRow], metric: str, subject: str) -> int | None:
-    row = rows.get((metric, subject))
-    return None if row is None else row.rank
-
-
-def _place(rows: Mapping[tuple[str, str], ComparedRow], metric: ComparedMetric, subject: str) -> float:
-    """The better the less; of whom it is not known comes last."""
-    row = rows.get((metric.name, subject))
-    if row is None or row.value is None:
-        return math.inf
-    return -row.value if metric.better == "more" else row.value
+    if by_value:
+        say(RANK_NOTE)
 
 
 def _print_rows(found: Comparison, scenario: str, mode: str) -> None:

@@ -19,6 +19,7 @@ from streamgauge.cli.output import DIM, heads, remark, say, table
 from streamgauge.cli.progress import Bar
 from streamgauge.cli.status import INTERRUPTED, STATUS
 from streamgauge.compare import say_value
+from streamgauge.compare.words import RANK_NOTE, say_rank
 from streamgauge.documents import check_place
 from streamgauge.errors import ScenarioError
 from streamgauge.matrix import (
@@ -33,6 +34,7 @@ from streamgauge.matrix import (
     to_json,
     write_page,
 )
+from streamgauge.matrix.told import SENTENCES_NEED, answering
 from streamgauge.systems.registry import Mode
 
 __all__ = ["MATRIX", "MatrixRequest", "check_options", "matrix_command"]
@@ -148,9 +150,12 @@ def matrix_command(request: MatrixRequest) -> int:
 
 def _print(found: JudgedMatrix, page: Path) -> None:
     """The sentences, the systems over all kinds, and where the rest is."""
-    for one in sentences(found):
-        say(escape(str(one)))
-    block = found.of("overall", found.main) or found.kinds[0]
+    told = sentences(found)
+    for one in map(str, told):
+        say(escape(one))
+    if not told:
+        say(SENTENCES_NEED)
+    block = answering(found) or found.kinds[0]
     measures = [one for one in block.measures if one.name in _SHOWN]
     say()
     say(f"[b]{escape(block.kind.label)}[/b] {block.mode}, n = {block.n}, ranked by {measures[0].short}")
@@ -159,6 +164,7 @@ def _print(found: JudgedMatrix, page: Path) -> None:
     ]
     order = [row.subject for row in block.ordered(measures[0].name)]
     order += [one.name for one in found.matrix.systems if one.name not in order]
+    by_value = False
     for system in order:
         rows = [block.row(system, measure.name) for measure in measures]
         if not any(rows):
@@ -168,8 +174,11 @@ def _print(found: JudgedMatrix, page: Path) -> None:
             for row in rows
             for said in ["" if row is None else escape(say_value(row))]
         ]
-        lines.append([str((rows[0].rank if rows[0] else None) or ""), escape(found.label(system)), *values])
+        by_value = by_value or (rows[0] is not None and rows[0].ranked_by_value)
+        lines.append([say_rank(rows[0]), escape(found.label(system)), *values])
     table(lines, f"rl{'l' * len(measures)}", keys=2)
+    if by_value:
+        say(RANK_NOTE)
     if measured := agreements(found):
         say(f"Emulated beside simulated. {escape(brief_of(measured))}.")
     for note in found.notes[:5]:

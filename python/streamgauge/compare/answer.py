@@ -3,17 +3,30 @@ cost."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from streamgauge.compare.comparison import ComparedRow, Comparison
 from streamgauge.compare.metrics import COMPARED, SIDES
 from streamgauge.compare.words import say_difference, say_value
 
-__all__ = ["MANY", "answered", "best_for_viewer", "has_viewer", "listed", "sentences"]
+__all__ = [
+    "MANY",
+    "WEIGHED",
+    "answered",
+    "best_for_viewer",
+    "deciding_metrics",
+    "has_viewer",
+    "listed",
+    "sentences",
+]
 
 MANY = 6
 """Of more subjects a sentence names the best alone, and a table has a line for each."""
+_FEW = 3
+"""So many subjects of one metric are named."""
+WEIGHED = "qoe_lin"
+"""The metric that weighs what viewers see of adaptive players."""
 _MODE = {"sim": "simulated", "emu": "emulated"}
 
 
@@ -34,15 +47,14 @@ def sentences(found: Comparison) -> list[str]:
 
 
 def best_for_viewer(found: Comparison, scenario: str, mode: str) -> str | None:
-    """Who serves the viewer best in a scenario: who is better than every other in one of the viewer's metrics
-    at least, by rank, and worse in none; without such metrics, by those of the flow. None if nobody is."""
+    """The subject that serves the viewer best in a scenario: it is better than every other beyond doubt in
+    one of the viewer's metrics at least, and worse in none; without such metrics, by those of the flow. None
+    if none is."""
     rows = _ranked(found, scenario, mode)
     subjects = list(dict.fromkeys(row.subject for row in rows))
-    ranks = {
-        subject: {row.metric: row.rank for row in rows if row.subject == subject} for subject in subjects
-    }
+    by = {subject: {row.metric: row for row in rows if row.subject == subject} for subject in subjects}
     for one in subjects:
-        if len(subjects) > 1 and all(_beats(ranks[one], ranks[other]) for other in subjects if other != one):
+        if len(subjects) > 1 and all(_beats(by[one], by[other]) for other in subjects if other != one):
             return one
     return None
 
@@ -58,10 +70,11 @@ def _ranked(found: Comparison, scenario: str, mode: str) -> list[ComparedRow]:
     return deciding or [row for row in rows if row.side == "flow"]
 
 
-def _beats(mine: dict[str, int | None], theirs: dict[str, int | None]) -> bool:
+def _beats(mine: Mapping[str, ComparedRow], theirs: Mapping[str, ComparedRow]) -> bool:
+    """Whether the one is better than the other beyond doubt in a metric, and worse in none."""
     both = [(mine[name], theirs[name]) for name in mine if name in theirs]
-    no_worse = all(a is not None and b is not None and a <= b for a, b in both)
-    return no_worse and any(a is not None and b is not None and a < b for a, b in both)
+    worse = any(b.subject in a.beaten_by for a, b in both)
+    return not worse and any(a.subject in b.beaten_by for a, b in both)
 
 
 def _verdict(found: Comparison) -> str:
@@ -86,7 +99,7 @@ def _verdict(found: Comparison) -> str:
     if len(counts) == 1 and not rest:
         return f"{next(iter(counts))} {does} best in all {len(best)} scenarios ({basis})."
     said = listed([f"{one} in {listed(mine)}" for one, mine in counts.items()])
-    tail = f"; in {listed(rest)} nobody does in everything" if rest else ""
+    tail = f"; in {listed(rest)} no subject is in everything" if rest else ""
     whom = " for the viewer" if has_viewer(found) else ""
     return f"Best{whom} is {said}{tail} ({basis})."
 
@@ -100,53 +113,92 @@ def _does(found: Comparison) -> str:
     return "serves the viewer" if has_viewer(found) else "does"
 
 
+@dataclass(frozen=True)
+class _Separation:
+    """What a metric tells apart in a scenario."""
+
+    metric: str
+    first: ComparedRow
+    """The best value."""
+    level: tuple[ComparedRow, ...]
+    """Those of the first rank, none of which is better than another beyond doubt, by value."""
+    rest: tuple[ComparedRow, ...]
+    """All others, by value: a better subject is better beyond doubt, or than one of a better value."""
+
+    @property
+    def count(self) -> int:
+        """How many subjects it is known of."""
+        return len(self.level) + len(self.rest)
+
+    @property
+    def beaten(self) -> list[ComparedRow]:
+        """Those that the best value is better than beyond doubt."""
+        return [row for row in self.rest if self.first.subject in row.beaten_by]
+
+    @property
+    def has_best(self) -> bool:
+        """Whether one subject is better than all others."""
+        return len(self.beaten) == self.count - 1
+
+
+def _separations(found: Comparison, scenario: str, mode: str) -> list[_Separation]:
+    """Of each metric of `_ranked` that tells anything apart: QoE first, where it is known, which weighs what
+    viewers see; then in the order of tables."""
+    by_metric: dict[str, list[ComparedRow]] = {}
+    for row in _ranked(found, scenario, mode):
+        if row.value is not None:
+            by_metric.setdefault(row.metric, []).append(row)
+    made = []
+    for metric, rows in by_metric.items():
+        sign = -1.0 if COMPARED[metric].better == "more" else 1.0
+        rows.sort(key=lambda row: sign * (row.value or 0.0))
+        first = rows[0]
+        level = tuple(row for row in rows if row.rank == 1)
+        rest = tuple(row for row in rows if row.rank != 1)
+        if rest:
+            made.append(_Separation(metric, first, level, rest))
+    return sorted(made, key=lambda one: one.metric != WEIGHED)
+
+
+def deciding_metrics(found: Comparison, scenario: str, mode: str) -> list[str]:
+    """The metrics that tell any subjects apart in a scenario and mode, in the answer's order."""
+    return [one.metric for one in _separations(found, scenario, mode)]
+
+
 def _everywhere(found: Comparison) -> str:
-    """Of several scenarios in none of which anybody is best: who is by which metric, and in which."""
-    firsts: dict[str, dict[tuple[str, ...], list[str]]] = {}
+    """Of several scenarios in none of which any subject is best: what each metric tells apart, and where."""
+    told: dict[str, list[str]] = {}
     for scenario in found.scenarios:
-        for metric, first in _firsts(found, scenario, found.best_mode(scenario)).items():
-            firsts.setdefault(metric, {}).setdefault(first, []).append(scenario)
-    parts = [
-        f"{_is_best(first, found)} by {COMPARED[metric].short} in {listed(scenarios)}"
-        for metric, by_first in firsts.items()
-        for first, scenarios in by_first.items()
-    ]
-    if parts:
-        return f"Nobody {_does(found)} best in everything: {'; '.join(parts)}"
+        for one in _separations(found, scenario, found.best_mode(scenario)):
+            told.setdefault(_apart(one), []).append(scenario)
+    if told:
+        parts = [f"{text} in {listed(scenarios)}" for text, scenarios in told.items()]
+        return "; ".join(parts)
     others = [row for row in found.rows if row.verdict is not None]
     if others and all(row.verdict == "equal" for row in others):
         return f"{listed(found.subjects)} are practically equal in all scenarios"
     return f"It is not decided who {_does(found)} best in any scenario"
 
 
-def _is_best(first: Sequence[str], found: Comparison) -> str:
-    if len(first) > MANY:
-        return f"{len(first)} of {len(found.subjects)} are best"
-    return f"{listed(first)} {'is' if len(first) == 1 else 'are'} best"
-
-
-def _firsts(found: Comparison, scenario: str, mode: str) -> dict[str, tuple[str, ...]]:
-    """Who is best by each metric of `_ranked` in which not all are."""
-    by_metric: dict[str, list[ComparedRow]] = {}
-    for row in _ranked(found, scenario, mode):
-        by_metric.setdefault(row.metric, []).append(row)
-    best = {metric: tuple(row.subject for row in rows if row.rank == 1) for metric, rows in by_metric.items()}
-    return {metric: first for metric, first in best.items() if len(first) < len(by_metric[metric])}
+def _apart(one: _Separation) -> str:
+    """``udp is best by time frozen``, ``time frozen does not separate 9 of 10``."""
+    short = COMPARED[one.metric].short
+    if one.has_best:
+        return f"{one.first.subject} is best by {short}"
+    if one.count > MANY or len(one.level) > _FEW:
+        if len(one.level) == 1:
+            return f"{one.first.subject} is better than {len(one.beaten)} of {one.count - 1} by {short}"
+        return f"{short} does not separate {len(one.level)} of {one.count}"
+    worse = [row.subject for row in one.rest if row.beaten_by]
+    level = [row.subject for row in one.level]
+    head = f"{short} does not separate {listed(level)}" if len(level) > 1 else f"{level[0]} leads by {short}"
+    return f"{head}; {listed(worse)} {'is' if len(worse) == 1 else 'are'} worse"
 
 
 def _no_best(found: Comparison, scenario: str, mode: str) -> str:
-    parts = []
-    for metric, first in _firsts(found, scenario, mode).items():
-        told = [
-            f"{row.subject} {say_value(row)}"
-            for row in found.rows
-            if (row.scenario, row.mode, row.metric) == (scenario, mode, metric)
-            and (len(found.subjects) <= MANY or row.subject in first)
-        ]
-        values = f" ({', '.join(told)})" if len(told) <= MANY else ""
-        parts.append(f"{_is_best(first, found)} by {COMPARED[metric].short}{values}")
-    if parts:
-        return f"Nobody {_does(found)} best in everything: {'; '.join(parts)}"
+    apart = _separations(found, scenario, mode)
+    if apart:
+        return f"{_head(apart)}: {'; '.join(_in_full(one) for one in apart)}"
     ranked = {row.metric for row in _ranked(found, scenario, mode)}
     others = [
         row
@@ -159,6 +211,56 @@ def _no_best(found: Comparison, scenario: str, mode: str) -> str:
     return f"It is not decided who {_does(found)} best"
 
 
+def _head(apart: Sequence[_Separation]) -> str:
+    """What is decided, in brief: who is best by which metrics; where none is, what the first of them says."""
+    winners: dict[str, list[str]] = {}
+    for one in apart:
+        if one.has_best:
+            winners.setdefault(one.first.subject, []).append(COMPARED[one.metric].short)
+    if winners:
+        (subject, metrics), *others = winners.items()
+        told = [f"{subject} is best by {listed(metrics)}"]
+        return ", ".join([*told, *(f"{other} by {listed(theirs)}" for other, theirs in others)])
+    one = apart[0]
+    if one.beaten and len(one.level) <= _FEW:
+        short = COMPARED[one.metric].short
+        return f"{one.first.subject} is better than {len(one.beaten)} of {one.count - 1} by {short}"
+    text = _apart(one)
+    return f"{text[0].upper()}{text[1:]}"
+
+
+def _in_full(one: _Separation) -> str:
+    """A metric with its values."""
+    short = COMPARED[one.metric].short
+    if one.has_best:
+        others = one.rest if one.count <= MANY else one.rest[:1]
+        then = "" if one.count <= MANY else "then "
+        return f"{short} {_with_value(one.first)}, {then}{listed([_with_value(row) for row in others])}"
+    if len(one.level) > _FEW:
+        ends = f"{say_value(one.level[0])} to {say_value(one.level[-1])}"
+        parts = [f"{short} does not separate {len(one.level)} of {one.count} ({ends})"]
+    elif len(one.level) > 1:
+        parts = [f"{short} does not separate {listed([_with_value(row) for row in one.level])}"]
+    else:
+        parts = [f"{short} {_with_value(one.first)}"]
+    worse = [row for row in one.rest if row.beaten_by]
+    if len(worse) > _FEW:
+        parts.append(f"{len(worse)} others are worse, {_with_value(worse[0])} the best of them")
+    elif worse:
+        parts.append(
+            f"{listed([_with_value(row) for row in worse])} {'is' if len(worse) == 1 else 'are'} worse"
+        )
+    loose = [row for row in one.rest if not row.beaten_by]
+    if loose:
+        names = listed([_with_value(row) for row in loose]) if len(loose) <= _FEW else f"{len(loose)} others"
+        parts.append(f"{names} {'comes' if len(loose) == 1 else 'come'} after by value alone")
+    return ", ".join(parts)
+
+
+def _with_value(row: ComparedRow) -> str:
+    return f"{row.subject} {say_value(row)}"
+
+
 def _telling(found: Comparison, scenario: str, mode: str, best: str) -> str:
     """The metrics by which the best is so, with everybody's values."""
     rows = _ranked(found, scenario, mode)
@@ -166,7 +268,7 @@ def _telling(found: Comparison, scenario: str, mode: str, best: str) -> str:
     for metric in dict.fromkeys(row.metric for row in rows):
         mine = {row.subject: row for row in rows if row.metric == metric}
         ours = mine.get(best)
-        if ours is None or not any(row.rank and ours.rank and row.rank > ours.rank for row in mine.values()):
+        if ours is None or not any(best in row.beaten_by for row in mine.values()):
             continue
         rest = [row for subject, row in mine.items() if subject != best and row.value is not None]
         if len(mine) > MANY:

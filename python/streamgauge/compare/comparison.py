@@ -70,7 +70,8 @@ class ComparedRow:
     n: int
     invalid: int
     rank: int | None = None
-    """1 plus how many subjects are better beyond doubt and by more than the margin; None if not known."""
+    """1 plus how many subjects are better beyond doubt and by more than the margin, but never before that of
+    a better value: a wide interval alone raises none. None if not known."""
     beaten_by: tuple[str, ...] = ()
     """Those subjects."""
     difference: float | None = None
@@ -94,11 +95,18 @@ class ComparedRow:
     """(seed of the repetition, value) of each valid trial."""
     why: str = ""
     """What a row that is undecided lacks."""
+    without: float | None = None
+    """Of a delay the share of packets that were lost, which have none and are not in it."""
 
     @property
     def about(self) -> ComparedMetric:
         """Title, side, dimension of the metric."""
         return COMPARED[self.metric]
+
+    @property
+    def ranked_by_value(self) -> bool:
+        """Whether its rank is that of a better value, and no subject is better beyond doubt."""
+        return self.rank is not None and self.rank > 1 and not self.beaten_by
 
     @property
     def side(self) -> MetricSide:
@@ -121,6 +129,7 @@ class ComparedRow:
             "n": self.n,
             "invalid": self.invalid,
             "rank": self.rank,
+            "beaten_by": list(self.beaten_by),
             "difference": self._out(self.difference),
             "difference_interval": self._ends(self.difference_interval),
             "pairs": self.pairs,
@@ -132,6 +141,7 @@ class ComparedRow:
             "same_difference": self.same_difference,
             "verdict": self.verdict,
             "why": self.why or None,
+            "without": self.without,
             "values": [[seed, self._out(value)] for seed, value in self.values],
         }
 
@@ -219,4 +229,8 @@ class Comparison:
             "answer": list(self.answer),
             "not_comparable": list(self.not_comparable),
             "notes": list(self.notes),
+            "entries": [
+                {"subject": subject, "scenario": scenario, "mode": mode, "id": id_}
+                for (subject, scenario, mode), id_ in self.entries.items()
+            ],
         }

@@ -10,10 +10,11 @@ from itertools import combinations
 from streamgauge.compare.comparison import ComparedRow, Comparison, DifferenceVerdict, SubjectTrials
 from streamgauge.compare.conditions import differences, key_of, neighbours_of
 from streamgauge.compare.labels import scenario_labels
-from streamgauge.compare.metrics import COMPARED, ComparedMetric, Margin, harm
+from streamgauge.compare.metrics import COMPARED, ComparedMetric, Margin, harm, left_out_of
 from streamgauge.compare.origin import origins_apart
 from streamgauge.compare.statistics import Estimate, holm, paired, unpaired
 from streamgauge.metrics.interval import interval
+from streamgauge.systems.on_demand import is_on_demand
 
 __all__ = ["compare", "with_harm"]
 
@@ -70,6 +71,8 @@ def compare(
     if unknown := [name for name in metrics if name not in COMPARED]:
         raise ValueError(f"no compared metric is called {unknown[0]!r}; there are {', '.join(COMPARED)}")
     chosen = [one for one in COMPARED.values() if (one.name in metrics if metrics else not one.on_request)]
+    if not metrics and all(_is_on_demand(case) for case in tested):
+        chosen = [one for one in chosen if one.name != "live_latency"]
     blocks, left_out = _blocks(with_harm(cases), baseline)
     by_block = {id(block): _rows(block, subjects, baseline, chosen, margins or {}) for block in blocks}
     told = [block for block in blocks if by_block[id(block)]]
@@ -93,6 +96,13 @@ def compare(
             for subject, case in block.cases.items()
         },
     )
+
+
+def _is_on_demand(case: SubjectTrials) -> bool:
+    """Whether all flows under test are films on demand, which are not behind anything."""
+    flows = (case.scenario.get("flows") or {}).values()
+    mine = [flow for flow in flows if flow.get("role", "subject") == "subject"]
+    return all(is_on_demand(flow) for flow in mine)
 
 
 def with_harm(cases: Sequence[SubjectTrials]) -> list[SubjectTrials]:
@@ -198,6 +208,11 @@ def _rows(
     """The rows of a scenario and mode, verdicts to come; metrics that nobody knows have none."""
     found: list[_Measured] = []
     order = [subject for subject in subjects if subject in block.cases]
+    losses = {
+        subject: {"loss": math.fsum(known) / len(known)}
+        for subject, case in block.cases.items()
+        if (known := [read["loss"] for read in case.trials.values() if "loss" in read])
+    }
     for metric in metrics:
         values = {
             subject: {
@@ -211,6 +226,7 @@ def _rows(
         about = math.fsum(theirs.values()) / len(theirs) if theirs else 0.0
         margin = margins.get(metric.name, metric.margin)
         beaten = _beaten(metric, values, margin.about(about))
+        ranks = _ranks(metric, values, beaten)
         for subject in order:
             mine = values[subject]
             row = ComparedRow(
@@ -222,7 +238,7 @@ def _rows(
                 interval=None,
                 n=len(mine),
                 invalid=block.cases[subject].invalid,
-                rank=1 + len(beaten[subject]) if subject in beaten else None,
+                rank=ranks.get(subject),
                 beaten_by=beaten.get(subject, ()),
                 margin=margin.about(about),
                 values=tuple(mine.items()),
@@ -230,7 +246,13 @@ def _rows(
             if mine:
                 own = interval(list(mine.values()))
                 ends = None if own.low is None or own.high is None else (own.low, own.high)
-                row = replace(row, value=own.mean, interval=ends, no_variation=own.no_variation)
+                row = replace(
+                    row,
+                    value=own.mean,
+                    interval=ends,
+                    no_variation=own.no_variation,
+                    without=left_out_of(metric.name, losses.get(subject, {})),
+                )
             found.append(_Measured(row) if subject == baseline else _against(row, mine, theirs, baseline))
     return found
 
@@ -280,6 +302,26 @@ def _beaten(
             worse, better = (a, b) if one == "worse" else (b, a)
             beaten[worse].append(better)
     return {subject: tuple(others) for subject, others in beaten.items()}
+
+
+def _ranks(
+    metric: ComparedMetric,
+    values: Mapping[str, Mapping[int, float]],
+    beaten: Mapping[str, Sequence[str]],
+) -> dict[str, int]:
+    """1 plus by how many each subject is beaten, or the rank of a better value if that is further back: a
+    subject that nobody beats because its trials scatter does not stand before better ones."""
+    sign = -1.0 if metric.better == "more" else 1.0
+    means = {one: sign * math.fsum(values[one].values()) / len(values[one]) for one in beaten}
+    found: dict[str, int] = {}
+    furthest = 0
+    for mean in sorted(set(means.values())):
+        alike = [one for one in means if means[one] == mean]
+        furthest = max(furthest, *(len(beaten[one]) for one in alike))
+        found |= dict.fromkeys(alike, furthest)
+    # Pairs may tell otherwise than means if not all seeds are valid: somebody is first all the same.
+    first = min(found.values(), default=0)
+    return {one: 1 + rank - first for one, rank in found.items()}
 
 
 def _told_apart(

@@ -12,7 +12,17 @@ from typing import Literal
 from streamgauge.claims.dimension import NUMBER, PERCENT, RATE, TIME, UNITS, Dimension
 from streamgauge.metrics.frame import FlowInfo
 
-__all__ = ["COMPARED", "SIDES", "ComparedMetric", "Margin", "MetricSide", "harm", "margin_of", "take_from"]
+__all__ = [
+    "COMPARED",
+    "SIDES",
+    "ComparedMetric",
+    "Margin",
+    "MetricSide",
+    "harm",
+    "left_out_of",
+    "margin_of",
+    "take_from",
+]
 
 MetricSide = Literal["viewer", "flow", "neighbour"]
 SIDES: dict[MetricSide, str] = {
@@ -118,7 +128,8 @@ COMPARED: dict[str, ComparedMetric] = _table(
         Margin(relative=0.05), "goodput",
     ),
     ComparedMetric(
-        "path_delay_p95", "95th percentile of delay", "95th percentile of one-way delay", "flow",
+        "path_delay_p95", "95th percentile of delay",
+        "95th percentile of the one-way delay of the packets that arrived", "flow",
         TIME, "less", Margin(absolute=0.005, relative=0.05), "path_delay_p95",
     ),
     ComparedMetric(
@@ -149,6 +160,8 @@ COMPARED: dict[str, ComparedMetric] = _table(
 """By name, in the order of tables: the first of the viewer's that all subjects have decides first."""
 
 _OF_TRIAL = "jain"
+_TOLD_LOSS = 0.001
+"""Losses below are not told beside a delay."""
 
 Value = Callable[[str, str], float]
 """Gives a metric of a flow over the measurement window, in canonical units; NaN where it is not known."""
@@ -203,6 +216,18 @@ def take_from(value: Value, flows: Mapping[str, FlowInfo], *, flow: str | None =
 
 NEIGHBOUR_GOODPUT = "neighbour_goodput."
 """Before a neighbour's name: its goodput."""
+
+
+def left_out_of(metric: str, means: Mapping[str, float]) -> float | None:
+    """The share of packets that were lost, so that a delay is not theirs; None of other metrics, and if few
+    were.
+
+    Args:
+        metric: the metric's name.
+        means: means over trials, by name.
+    """
+    lost = means.get("loss", 0.0)
+    return lost if metric == "path_delay_p95" and lost >= _TOLD_LOSS else None
 
 
 def harm(beside: Mapping[str, float], alone: Mapping[str, float]) -> float:

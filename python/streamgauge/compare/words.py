@@ -4,19 +4,35 @@ from __future__ import annotations
 
 import math
 
-from streamgauge.claims.dimension import PERCENT, UNITS, number, show
+from streamgauge.claims.dimension import PERCENT, UNITS, number, say, show
 from streamgauge.compare.comparison import ComparedRow
 
-__all__ = ["say_difference", "say_value", "verdict_words"]
+__all__ = ["RANK_NOTE", "say_difference", "say_rank", "say_value", "say_without", "verdict_words"]
+
+RANK_NOTE = "* no other is better beyond doubt; it ranks behind a better value that another is better than"
+"""What a rank with an asterisk means."""
 
 
 def say_value(row: ComparedRow) -> str:
-    """A row's mean with half its interval: ``37.1 ± 0.4 %``."""
+    """A row's mean with half its interval: ``37.1 ± 0.4 %``; of a delay with what it leaves out."""
     if row.value is None:
         return "not known"
     ends = _ends(row.interval)
     half = None if ends is None else (ends[1] - ends[0]) / 2
-    return str(show(row.value, half, row.about.dimension, signed=row.about.signed))
+    shown = str(show(row.value, half, row.about.dimension, signed=row.about.signed))
+    return ", ".join(filter(None, (shown, say_without(row))))
+
+
+def say_without(row: ComparedRow) -> str:
+    """What a mean leaves out: ``36.4 % lost``; empty if that is nothing."""
+    return f"{say(row.without, PERCENT)} lost" if row.without else ""
+
+
+def say_rank(row: ComparedRow | None) -> str:
+    """A row's rank, with an asterisk where its value alone puts it there; empty if it is not known."""
+    if row is None or row.rank is None:
+        return ""
+    return f"{row.rank}{'*' if row.ranked_by_value else ''}"
 
 
 def say_difference(row: ComparedRow) -> str:

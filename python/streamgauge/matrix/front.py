@@ -11,7 +11,8 @@ from itertools import pairwise
 from markupsafe import Markup
 
 from streamgauge.compare import ComparedMetric
-from streamgauge.report.dots import DotAxis, Point, axis_of, pareto
+from streamgauge.report.dots import DotAxis, Point, axis_of, drawn_ends, pareto
+from streamgauge.report.naming import Area, Box, place_names
 
 __all__ = ["front"]
 
@@ -20,14 +21,8 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 44.0, 16.0, 24.0, 44.0
 _CHAR = 7.2
 """Width of a letter of a name, in the drawing's units."""
 _NAME, _BELOW = 11.0, 4.0
-"""How far a name reaches above and below its base line."""
-_DISTANCES = (11.0, 20.0, 32.0, 46.0, 62.0, 80.0, 100.0)
-"""From a point to its name, tried in turn."""
-_NEAR = 14.0
-"""Names no further away need no line."""
-_DIRECTIONS = tuple(math.radians(angle) for angle in (0, 180, 90, 270, 45, 315, 135, 225, 20, 340, 160, 200))
+"""How far a word reaches above and below its base line."""
 
-Box = tuple[float, float, float, float]
 At = Callable[[float, float], tuple[float, float]]
 """From values on both axes to where they are drawn."""
 
@@ -42,7 +37,11 @@ def front(points: Sequence[Point], x: ComparedMetric, y: ComparedMetric) -> Mark
     """
     across, up = (
         axis_of(
-            _ends([(getattr(p, side), getattr(p, f"{side}_interval")) for p in points]), about.dimension, 5
+            drawn_ends(
+                [(getattr(p, side), getattr(p, f"{side}_interval")) for p in points], signed=about.signed
+            ),
+            about.dimension,
+            5,
         )
         for side, about in (("x", x), ("y", y))
     )
@@ -62,8 +61,10 @@ def front(points: Sequence[Point], x: ComparedMetric, y: ComparedMetric) -> Mark
             corners += [(x1, y1), (x2, y1) if x.better == "less" else (x1, y2), (x2, y2)]
         parts.append(f'<polyline class="front" points="{" ".join(f"{a:.1f},{b:.1f}" for a, b in corners)}"/>')
     first = {id(point) for point in best}
-    names = _names(points, places, _corner(x, y)[0])
-    parts += [line for _, line in names if line]
+    box = (2.0, _TOP, _W - 2, _H - _BOTTOM + 2)
+    # The corner that says where it is better is nobody's.
+    names = place_names([point.name for point in points], places, Area(box, _CHAR, (_corner(x, y)[0],)))
+    parts += [one.line for one in names if one.line]
     for point in points:
         parts += _cross(point, at)
     for point, (px, py) in zip(points, places, strict=True):
@@ -72,19 +73,14 @@ def front(points: Sequence[Point], x: ComparedMetric, y: ComparedMetric) -> Mark
             f"<g><title>{escape(point.said or point.name)}</title>"
             f'<circle class="{kind}" cx="{px:.1f}" cy="{py:.1f}" r="5"/></g>'
         )
-    for point, (text, _) in zip(points, names, strict=True):
+    for point, one in zip(points, names, strict=True):
         kind = "name first" if id(point) in first else "name"
-        parts.append(f'<text class="{kind}" {text}>{escape(point.name)}</text>')
+        parts.append(f'<text class="{kind}" {one.attributes}>{escape(one.text)}</text>')
     title = f"{x.title} and {y.title[0].lower()}{y.title[1:]} of each system"
     return Markup(
         f'<svg class="scatter" viewBox="0 0 {_W:g} {_H:g}" role="img" aria-label="{escape(title)}">'
         f"{''.join(parts)}</svg>"
     )
-
-
-def _ends(values: Sequence[tuple[float, tuple[float, float] | None]]) -> list[float]:
-    ends = [end for _, interval in values if interval for end in interval if math.isfinite(end)]
-    return [value for value, _ in values] + ends
 
 
 def _grid(across: DotAxis, up: DotAxis, at: At) -> str:
@@ -134,52 +130,3 @@ def _cross(point: Point, at: At) -> list[str]:
         (x1, y1), (_, y2) = (at(point.x, end) for end in point.y_interval)
         parts.append(f'<line class="span" x1="{x1:.1f}" x2="{x1:.1f}" y1="{y1:.1f}" y2="{y2:.1f}"/>')
     return parts
-
-
-def _names(
-    points: Sequence[Point], places: Sequence[tuple[float, float]], corner: Box
-) -> list[tuple[str, str]]:
-    """Of each point its name's attributes, and the line to it, if it needs one."""
-    dots: list[Box] = [(px - 7, py - 7, px + 7, py + 7) for px, py in places]
-    # The corner that says where it is better is nobody's.
-    taken: list[Box] = [corner]
-    found: dict[int, tuple[str, str]] = {}
-    # Those with the least room around them choose first.
-    order = sorted(range(len(points)), key=lambda i: _room(i, places))
-    for i in order:
-        px, py = places[i]
-        width = _CHAR * len(points[i].name)
-        choices = []
-        for distance in _DISTANCES:
-            for angle in _DIRECTIONS:
-                tx, ty = px + distance * math.cos(angle), py - distance * math.sin(angle) + 4
-                side = math.cos(angle)
-                anchor = "start" if side > 0.3 else "end" if side < -0.3 else "middle"
-                left = tx - (width if anchor == "end" else width / 2 if anchor == "middle" else 0.0)
-                box = (left, ty - _NAME, left + width, ty + _BELOW)
-                choices.append((box, tx, ty, anchor, distance))
-        inside = [
-            one for one in choices
-            if one[0][0] >= 2 and one[0][2] <= _W - 2 and one[0][1] >= _TOP and one[0][3] <= _H - _BOTTOM + 2
-        ]  # fmt: skip
-        free = next(
-            (one for one in inside if not any(_meet(one[0], other) for other in [*taken, *dots])),
-            (inside or choices)[0],
-        )
-        box, tx, ty, anchor, distance = free
-        taken.append(box)
-        line = ""
-        if distance > _NEAR:
-            nx, ny = min(max(px, box[0]), box[2]), min(max(py, box[1]), box[3])
-            line = f'<line class="leader" x1="{px:.1f}" y1="{py:.1f}" x2="{nx:.1f}" y2="{ny:.1f}"/>'
-        found[i] = (f'x="{tx:.1f}" y="{ty:.1f}" text-anchor="{anchor}"', line)
-    return [found[i] for i in range(len(points))]
-
-
-def _room(i: int, places: Sequence[tuple[float, float]]) -> float:
-    px, py = places[i]
-    return min((math.hypot(px - x, py - y) for j, (x, y) in enumerate(places) if j != i), default=math.inf)
-
-
-def _meet(one: Box, other: Box) -> bool:
-    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]

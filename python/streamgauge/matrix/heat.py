@@ -9,6 +9,7 @@ from functools import partial
 
 from streamgauge.claims.dimension import NUMBER, Dimension, pick_unit, plain
 from streamgauge.compare import COMPARED, ComparedRow, say_value
+from streamgauge.compare.words import say_rank
 from streamgauge.matrix.judged import JudgedKind, JudgedMatrix
 
 __all__ = ["HeatCell", "HeatMap", "HeatRow", "heat_maps", "short_number"]
@@ -25,7 +26,7 @@ class HeatCell:
     text: str
     share: float
     first: bool
-    """Whether nobody is better beyond doubt where somebody is worse."""
+    """Whether it has the first rank, and not all have."""
     said: str
 
 
@@ -112,7 +113,7 @@ def _cell(row: ComparedRow, one: JudgedKind, low: float, high: float, scale: flo
     if row.about.better == "less":
         share = 1.0 - share
     first = row.rank == 1 and one.tells_apart(row.metric)
-    rank = f", rank {row.rank}" if row.rank else ""
+    rank = f", rank {say_rank(row)}" if row.rank else ""
     text = short_number(row.value / scale, row.about.dimension)
     return HeatCell(text, round(share, 2), first, f"{say_value(row)}{rank}, n = {row.n}")
 

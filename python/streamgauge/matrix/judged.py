@@ -58,7 +58,7 @@ class JudgedKind:
 
     def first(self, measure: str) -> list[str]:
         """The systems that nobody beats beyond doubt; all of them if nobody beats anybody."""
-        return [row.subject for row in self._known(measure) if row.rank == 1]
+        return [row.subject for row in self._known(measure) if not row.beaten_by]
 
     def tells_apart(self, measure: str) -> bool:
         """Whether anybody is beaten by anybody."""

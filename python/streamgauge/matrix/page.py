@@ -81,7 +81,8 @@ def _facts(found: JudgedMatrix) -> dict[str, Any]:
         mine = [one for one in found.kinds if one.mode == mode]
         machines = {one.machine for one in mine}
         words = _words(mode, machines.pop() if len(machines) == 1 else "")
-        modes.append(f"{words}: {len(mine)} kinds, n = {max(one.n for one in mine)} at most")
+        kinds = f"{len(mine)} kind{'' if len(mine) == 1 else 's'}"
+        modes.append(f"{words}: {kinds}, n = {max(one.n for one in mine)} at most")
     return {
         "kinds": len(found.matrix.kinds),
         "systems": len(found.matrix.systems),
@@ -148,7 +149,7 @@ def _table(
         return (1, 0.0) if row is None else (0, sign * (row.value or 0.0))
 
     headings = {block.mode: _basis(block) for block in blocks}
-    return ranking(sorted(heads, key=place), values, headings=headings, sort=False, metrics=known)
+    return ranking(sorted(heads, key=place), values, headings=headings, metrics=known)
 
 
 def _unbeaten(found: JudgedMatrix, system: str, measure: str) -> str:

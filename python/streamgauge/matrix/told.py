@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from streamgauge.compare import COMPARED, ComparedRow, say_value
 from streamgauge.compare.answer import listed
-from streamgauge.matrix.judged import JudgedKind, JudgedMatrix
+from streamgauge.matrix.judged import OVERALL, JudgedKind, JudgedMatrix
 
-__all__ = ["SENTENCES_NEED", "MatrixSentence", "beaten_in_both", "sentences"]
+__all__ = ["SENTENCES_NEED", "MatrixSentence", "answering", "beaten_in_both", "sentences"]
 
 SENTENCES_NEED = (
-    "Too little was run to say which is best: two kinds with congestion and two trials of each are needed."
+    "Too little was run to say which is best: two valid trials are needed, of one kind of scenario or of all "
+    "with congestion."
 )
 _MODE = {"sim": "simulated", "emu": "emulated"}
 _BOTH = ("shown_rate", "harm")
@@ -33,12 +34,29 @@ class MatrixSentence:
 
 
 def sentences(found: JudgedMatrix) -> list[MatrixSentence]:
-    """The three sentences; none where a single kind, or single trials, were run."""
-    overall = found.of("overall", found.main)
-    if overall is None or overall.n < 2:
+    """The three sentences, of all kinds with congestion or of the one that was run; none where single trials
+    were, or kinds that cannot be one."""
+    block = answering(found)
+    if block is None or block.n < 2:
         return []
-    told = [_viewer(found, overall), _neighbours(found, overall), _both(found, overall)]
+    told = [_viewer(found, block), _neighbours(found, block), _both(found, block)]
     return [one for one in told if one is not None]
+
+
+def answering(found: JudgedMatrix) -> JudgedKind | None:
+    """What the sentences are of: all kinds with congestion, or the one that was run; None if there is no such
+    thing."""
+    overall = found.of(OVERALL, found.main)
+    if overall is not None:
+        return overall
+    disturbed = found.disturbed(found.main)
+    every = [one for one in found.kinds if one.mode == found.main]
+    return next((mine[0] for mine in (disturbed, every) if len(mine) == 1), None)
+
+
+def _evidence(block: JudgedKind, of_all: str) -> str:
+    """Where on the page: the part of all kinds, or that of the one."""
+    return of_all if block.kind.name == OVERALL else f"kind-{block.kind.name}"
 
 
 def _viewer(found: JudgedMatrix, overall: JudgedKind) -> MatrixSentence | None:
@@ -47,7 +65,7 @@ def _viewer(found: JudgedMatrix, overall: JudgedKind) -> MatrixSentence | None:
         return None
     if not overall.tells_apart("shown_rate"):
         text = f"It is not decided with which system a viewer sees most of the film ({_span(rows)})"
-        return MatrixSentence(f"{text}.", _basis(found, overall, "shown_rate"), "overall")
+        return MatrixSentence(f"{text}.", _basis(found, overall, "shown_rate"), _evidence(overall, "overall"))
     first = [row for row in rows if row.rank == 1]
     text = f"A viewer sees most of the film with {_tied(found, first)}"
     steady = [row for row in overall.ordered("frozen_share") if row.rank == 1]
@@ -60,7 +78,9 @@ def _viewer(found: JudgedMatrix, overall: JudgedKind) -> MatrixSentence | None:
             times = listed([say_value(row) for row in still])
             text += f", but then the picture stands still for {times} of the time"
         text += f"; the steadiest picture is that of {_tied(found, steady)}"
-    return MatrixSentence(f"{text}.", _basis(found, overall, "shown_rate", "frozen_share"), "overall")
+    return MatrixSentence(
+        f"{text}.", _basis(found, overall, "shown_rate", "frozen_share"), _evidence(overall, "overall")
+    )
 
 
 def _neighbours(found: JudgedMatrix, overall: JudgedKind) -> MatrixSentence | None:
@@ -69,7 +89,7 @@ def _neighbours(found: JudgedMatrix, overall: JudgedKind) -> MatrixSentence | No
         return None
     if not overall.tells_apart("harm"):
         text = f"It is not decided to which system neighbours lose least ({_span(rows)})"
-        return MatrixSentence(f"{text}.", _basis(found, overall, "harm"), "neighbours")
+        return MatrixSentence(f"{text}.", _basis(found, overall, "harm"), _evidence(overall, "neighbours"))
     text = f"Neighbours lose least to {_tied(found, [row for row in rows if row.rank == 1])}"
     greedy = [row for row in rows if overall.row(row.subject, "shown_rate") is None]
     if not greedy:
@@ -91,7 +111,7 @@ def _neighbours(found: JudgedMatrix, overall: JudgedKind) -> MatrixSentence | No
         if more
         else ", and none takes more"
     )
-    return MatrixSentence(f"{text}.", _basis(found, overall, "harm"), "neighbours")
+    return MatrixSentence(f"{text}.", _basis(found, overall, "harm"), _evidence(overall, "neighbours"))
 
 
 def _both(found: JudgedMatrix, overall: JudgedKind) -> MatrixSentence | None:
@@ -99,8 +119,8 @@ def _both(found: JudgedMatrix, overall: JudgedKind) -> MatrixSentence | None:
     if len(rows) < 2:
         return None
     if not (overall.tells_apart("shown_rate") and overall.tells_apart("harm")):
-        text = "Nor is it decided who is best for both"
-        return MatrixSentence(f"{text}.", _basis(found, overall, *_BOTH), "front")
+        text = "No winner on both is decided"
+        return MatrixSentence(f"{text}.", _basis(found, overall, *_BOTH), _evidence(overall, "front"))
     beaten = beaten_in_both(overall)
     left = [row for row in rows if row.subject not in beaten]
 
@@ -111,7 +131,7 @@ def _both(found: JudgedMatrix, overall: JudgedKind) -> MatrixSentence | None:
 
     if len(left) == 1:
         text = f"{pair(left[0])} is best for viewer and neighbours: it beats every other in both"
-        return MatrixSentence(f"{text}.", _basis(found, overall, *_BOTH), "front")
+        return MatrixSentence(f"{text}.", _basis(found, overall, *_BOTH), _evidence(overall, "front"))
     between = f" over {_names(found, left[1:-1])}" if len(left) > 2 else ""
     text = (
         f"Nobody is best for viewer and neighbours: from {pair(left[0])}{between} to {pair(left[-1])} none "
@@ -120,7 +140,7 @@ def _both(found: JudgedMatrix, overall: JudgedKind) -> MatrixSentence | None:
     if beaten:
         which = [row for row in rows if row.subject in beaten]
         text += f", but {_names(found, which)} {'is' if len(which) == 1 else 'are'}, beyond doubt"
-    return MatrixSentence(f"{text}.", _basis(found, overall, *_BOTH), "front")
+    return MatrixSentence(f"{text}.", _basis(found, overall, *_BOTH), _evidence(overall, "front"))
 
 
 def beaten_in_both(overall: JudgedKind) -> dict[str, str]:
@@ -159,12 +179,14 @@ def _told(found: JudgedMatrix, row: ComparedRow) -> str:
 
 def _basis(found: JudgedMatrix, overall: JudgedKind, *measures: str) -> str:
     names = listed([COMPARED[measure].short for measure in measures])
-    counts = {len(_kinds_with(found, overall.mode, measure)) for measure in measures}
-    kinds = listed([str(count) for count in sorted(counts, reverse=True)])
-    return (
-        f"{names[0].upper()}{names[1:]}: means over {kinds} kinds of scenario with congestion, "
+    rests = (
         f"{_MODE.get(overall.mode, overall.mode)}, n = {overall.n}, ± half the 95 % interval; paired by seed"
     )
+    if overall.kind.name != OVERALL:
+        return f"{names[0].upper()}{names[1:]}: means in one kind of scenario, {overall.kind.label}, {rests}"
+    counts = {len(_kinds_with(found, overall.mode, measure)) for measure in measures}
+    kinds = listed([str(count) for count in sorted(counts, reverse=True)])
+    return f"{names[0].upper()}{names[1:]}: means over {kinds} kinds of scenario with congestion, {rests}"
 
 
 def _kinds_with(found: JudgedMatrix, mode: str, measure: str) -> list[JudgedKind]:

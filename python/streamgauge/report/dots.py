@@ -16,8 +16,9 @@ from itertools import pairwise
 from markupsafe import Markup
 
 from streamgauge.claims.dimension import Dimension, pick_unit, plain
+from streamgauge.report.naming import Area, place_names
 
-__all__ = ["DotAxis", "Point", "axis_of", "dot", "pareto", "scatter"]
+__all__ = ["DotAxis", "Point", "ScatterAxis", "axis_of", "dot", "drawn_ends", "pareto", "scatter"]
 
 Place = Callable[[float, float], tuple[float, float]]
 """From values on both axes to where they are drawn."""
@@ -133,26 +134,43 @@ def pareto(points: Sequence[Point], x_better: str, y_better: str) -> list[Point]
 
 _W, _H = 400.0, 330.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46.0, 14.0, 20.0, 44.0
-_CHAR = 6.6
+_CHAR = 7.4
+"""Width of a letter of a name that is printed in bold."""
 
 
-def scatter(
-    points: Sequence[Point],
-    x: tuple[str, Dimension, str],
-    y: tuple[str, Dimension, str],
-    *,
-    name: str,
-) -> Markup:
+@dataclass(frozen=True)
+class ScatterAxis:
+    """What an axis of a scatter shows."""
+
+    title: str
+    dimension: Dimension
+    better: str
+    """``less`` or ``more``."""
+    signed: bool = False
+    """Whether values can be below zero."""
+
+
+def drawn_ends(values: Sequence[tuple[float, tuple[float, float] | None]], *, signed: bool) -> list[float]:
+    """What an axis has to hold of values and their intervals: nothing below zero of what cannot be there."""
+    ends = [end for _, interval in values if interval for end in interval if math.isfinite(end)]
+    return [value for value, _ in values] + [end if signed else max(0.0, end) for end in ends]
+
+
+def scatter(points: Sequence[Point], x: ScatterAxis, y: ScatterAxis, *, name: str) -> Markup:
     """Subjects as points with crosses of their intervals, the Pareto front as a line.
 
     Args:
         points: the subjects; one at least.
-        x: title, dimension and better direction (``less`` or ``more``) of the horizontal axis.
-        y: the same of the vertical one.
+        x: the horizontal axis.
+        y: the vertical one.
         name: what the drawing is called for who does not see it.
     """
-    across = axis_of(_reach([(point.x, point.x_interval) for point in points]), x[1], 4)
-    up = axis_of(_reach([(point.y, point.y_interval) for point in points]), y[1], 4)
+    across = axis_of(
+        drawn_ends([(point.x, point.x_interval) for point in points], signed=x.signed), x.dimension, 4
+    )
+    up = axis_of(
+        drawn_ends([(point.y, point.y_interval) for point in points], signed=y.signed), y.dimension, 4
+    )
 
     def at(px: float, py: float) -> tuple[float, float]:
         share_x = min(1.0, max(0.0, (px - across.low) / (across.high - across.low)))
@@ -163,17 +181,23 @@ def scatter(
         )
 
     parts = [_frame(across, up, at), *_titles(x, y, across.unit, up.unit)]
-    front = pareto(points, x[2], y[2])
+    front = pareto(points, x.better, y.better)
     if len(front) > 1:
         corners: list[tuple[float, float]] = []
         for earlier, later in pairwise(front):
             (x1, y1), (x2, y2) = at(earlier.x, earlier.y), at(later.x, later.y)
             # Over the corner that both leave undone.
-            corners += [(x1, y1), (x2, y1) if x[2] == "less" else (x1, y2), (x2, y2)]
+            corners += [(x1, y1), (x2, y1) if x.better == "less" else (x1, y2), (x2, y2)]
         parts.append(f'<polyline class="front" points="{" ".join(f"{a:.1f},{b:.1f}" for a, b in corners)}"/>')
     best = {id(point) for point in front}
     for point in points:
         parts.append(_cross(point, at))
+    places = [at(point.x, point.y) for point in points]
+    left, base, _ = _corner(x, y)
+    corner = (left - 40 if left > _W / 2 else left, base - 11, left if left > _W / 2 else left + 40, base + 4)
+    box = (2.0, 14.0, _W - 2, _H - _BOTTOM + 2)
+    names = place_names([point.name for point in points], places, Area(box, _CHAR, (corner,)))
+    parts += [one.line for one in names]
     for point in points:
         px, py = at(point.x, point.y)
         kind = "dot first" if id(point) in best else "dot"
@@ -181,16 +205,13 @@ def scatter(
             f"<g><title>{escape(point.said or point.name)}</title>"
             f'<circle class="{kind}" cx="{px:.1f}" cy="{py:.1f}" r="6"/></g>'
         )
-    parts += _labels([(point.name, *at(point.x, point.y), id(point) in best) for point in points])
+    for point, one in zip(points, names, strict=True):
+        kind = "name first" if id(point) in best else "name"
+        parts.append(f'<text class="{kind}" {one.attributes}>{escape(one.text)}</text>')
     return Markup(
         f'<svg class="scatter" viewBox="0 0 {_W:g} {_H:g}" role="img" aria-label="{escape(name)}">'
         f"{''.join(parts)}</svg>"
     )
-
-
-def _reach(values: Sequence[tuple[float, tuple[float, float] | None]]) -> list[float]:
-    ends = [end for _, interval in values if interval for end in interval if math.isfinite(end)]
-    return [value for value, _ in values] + ends
 
 
 def _frame(across: DotAxis, up: DotAxis, at: Place) -> str:
@@ -208,18 +229,21 @@ def _frame(across: DotAxis, up: DotAxis, at: Place) -> str:
     return "".join(parts)
 
 
-def _titles(
-    x: tuple[str, Dimension, str], y: tuple[str, Dimension, str], x_unit: str, y_unit: str
-) -> list[str]:
+def _corner(x: ScatterAxis, y: ScatterAxis) -> tuple[float, float, str]:
+    """Where it is better: place and anchor of that word."""
+    right, top = x.better == "more", y.better == "more"
+    px, anchor = (_W - _RIGHT - 6, "end") if right else (_LEFT + 6, "start")
+    return px, _TOP + 14 if top else _H - _BOTTOM - 6, anchor
+
+
+def _titles(x: ScatterAxis, y: ScatterAxis, x_unit: str, y_unit: str) -> list[str]:
     def told(title: str, unit: str) -> str:
         return escape(f"{title}, {unit}" if unit else title)
 
     # An arrow to where it is better, beside the words that say so.
-    right, top = x[2] == "more", y[2] == "more"
-    x_said = f"{told(x[0], x_unit)} →" if right else f"← {told(x[0], x_unit)}"
-    y_said = f"{'↑' if top else '↓'} {told(y[0], y_unit)}"
-    corner_x, anchor = (_W - _RIGHT - 6, "end") if right else (_LEFT + 6, "start")
-    corner_y = _TOP + 14 if top else _H - _BOTTOM - 6
+    x_said = f"{told(x.title, x_unit)} →" if x.better == "more" else f"← {told(x.title, x_unit)}"
+    y_said = f"{'↑' if y.better == 'more' else '↓'} {told(y.title, y_unit)}"
+    corner_x, corner_y, anchor = _corner(x, y)
     return [
         f'<text class="axis" x="{_W - _RIGHT:g}" y="{_H - 8:g}" text-anchor="end">{x_said}</text>',
         f'<text class="axis" x="4" y="12">{y_said}</text>',
@@ -236,36 +260,3 @@ def _cross(point: Point, at: Place) -> str:
         (x1, y1), (_, y2) = at(point.x, point.y_interval[0]), at(point.x, point.y_interval[1])
         parts.append(f'<line class="span" x1="{x1:.1f}" x2="{x1:.1f}" y1="{y1:.1f}" y2="{y2:.1f}"/>')
     return "".join(parts)
-
-
-def _labels(named: Sequence[tuple[str, float, float, bool]]) -> list[str]:
-    """Names beside their points, each where it meets no other name and no point, if there is such a place."""
-    taken = [(px - 8, py - 8, px + 8, py + 8) for _, px, py, _ in named]
-    parts = []
-    for name, px, py, first in sorted(named, key=lambda one: (one[2], one[1])):
-        shown = name if len(name) <= 24 else f"{name[:23]}…"
-        width = _CHAR * len(shown)
-        places = [
-            (px + 10, py + 4, "start"), (px - 10, py + 4, "end"), (px, py - 11, "middle"),
-            (px, py + 19, "middle"), (px + 10, py - 8, "start"), (px + 10, py + 17, "start"),
-            (px - 10, py - 8, "end"), (px - 10, py + 17, "end"),
-        ]  # fmt: skip
-        boxes = []
-        for tx, ty, anchor in places:
-            left = tx - (width if anchor == "end" else width / 2 if anchor == "middle" else 0)
-            boxes.append(((left, ty - 10, left + width, ty + 3), tx, ty, anchor))
-        inside = [box for box in boxes if box[0][0] >= 2 and box[0][2] <= _W - 2 and box[0][1] >= 14]
-        free = next(
-            (box for box in inside if not any(_meet(box[0], other) for other in taken)), (inside or boxes)[0]
-        )
-        taken.append(free[0])
-        kind = "name first" if first else "name"
-        parts.append(
-            f'<text class="{kind}" x="{free[1]:.1f}" y="{free[2]:.1f}" text-anchor="{free[3]}">'
-            f"{escape(shown)}</text>"
-        )
-    return parts
-
-
-def _meet(one: tuple[float, float, float, float], other: tuple[float, float, float, float]) -> bool:
-    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]

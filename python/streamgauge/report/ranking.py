@@ -4,14 +4,16 @@ with its interval on its column's axis."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
 from streamgauge.claims.dimension import show
 from streamgauge.compare import COMPARED, ComparedMetric, ComparedRow, MetricSide, say_value, verdict_words
-from streamgauge.report.dots import DotAxis, Point, axis_of, dot, scatter
+from streamgauge.compare.answer import MANY, WEIGHED
+from streamgauge.compare.words import say_without
+from streamgauge.report.dots import DotAxis, Point, ScatterAxis, axis_of, dot, scatter
 
 __all__ = [
     "RankedCell",
@@ -20,6 +22,8 @@ __all__ = [
     "Ranking",
     "Scatter",
     "chosen_metrics",
+    "in_order",
+    "leading_metrics",
     "pairs_of",
     "ranking",
     "scatters",
@@ -31,7 +35,9 @@ HEADS: dict[MetricSide, str] = {
     "neighbour": "what its neighbours get",
 }
 SIGNS = {"better": "▲", "worse": "▼", "equal": "=", "undecided": "?"}
-_MOST: dict[MetricSide, int] = {"viewer": 3, "flow": 2, "neighbour": 2}
+_MOST: dict[MetricSide, int] = {"viewer": 3, "flow": 3, "neighbour": 2}
+_SHORT = 0.75
+"""A percentile of delays below this share of the neighbours' mean queueing delay does not show the queue."""
 _MOST_OF_LEVELS = 5
 """Of what viewers of adaptive players see: standing still, QoE, level, changes, start-up."""
 
@@ -59,6 +65,8 @@ class RankedCell:
     verdict: str
     said: str
     """The difference in words."""
+    without: str
+    """What the value leaves out: ``36.4 % lost``."""
     why: str
     first: bool
 
@@ -98,6 +106,14 @@ class Ranking:
     left_out: tuple[str, ...]
     """Metrics that are known and have no column here."""
     has_differences: bool
+    notes: tuple[str, ...]
+    """Sentences on what its numbers do not show."""
+
+    @property
+    def letters(self) -> int:
+        """How many letters the column of names has to hold."""
+        words = (word for part in self.parts for row in part.rows for word in row.label.split())
+        return min(18, max(map(len, words), default=0))
 
 
 @dataclass(frozen=True)
@@ -108,6 +124,9 @@ class Scatter:
     drawing: Markup
 
 
+_BESIDE_STILL = ("level", "frames_lost", "live_latency", "startup_delay", "frames_shown")
+"""What is drawn against the time that the picture stands still: the first that is known of all subjects and
+differs."""
 Values = Mapping[tuple[str, str, str], ComparedRow]
 """Rows by (row's label, mode, metric)."""
 
@@ -134,7 +153,6 @@ def chosen_metrics(rows: Iterable[ComparedRow]) -> list[ComparedMetric]:
         # Who plays levels shows every frame, and tells them apart by other things.
         "frames_lost": {"level"} & of_all,
         "frames_shown": {"frames_lost", "level"} & of_all,
-        "loss": {"path_delay_p95"} & of_all,
         "neighbour_share": {"harm"} & of_all,
         "jain": {"neighbour_share", "harm"} & of_all,
         "rate_variation": {"goodput"} & of_all,
@@ -148,13 +166,42 @@ def chosen_metrics(rows: Iterable[ComparedRow]) -> list[ComparedMetric]:
     return found
 
 
+def leading_metrics(rows: Sequence[ComparedRow], asked: Sequence[str] = ()) -> list[ComparedMetric]:
+    """By which metrics the subjects of a scenario and mode are ranked, the first deciding first: those of the
+    first side that tell any apart. QoE goes before the others, as it weighs what viewers see."""
+    known = {row.metric for row in rows if row.value is not None}
+    metrics = [metric for metric in COMPARED.values() if metric.name in known]
+    if asked:
+        return [metric for metric in metrics if metric.name in asked]
+    chosen = [one for one in chosen_metrics(rows) if one.side == metrics[0].side]
+    ranks = {one.name: {row.rank for row in rows if row.metric == one.name} for one in chosen}
+    found = [one for one in chosen if len(ranks[one.name]) > 1] or chosen[:1]
+    return sorted(found, key=lambda one: one.name != WEIGHED)
+
+
+def in_order(subjects: Sequence[str], rows: Sequence[ComparedRow], asked: Sequence[str] = ()) -> list[str]:
+    """Subjects of one scenario and mode as tables have them: as they were given, or of more than `MANY` by
+    their values of the leading metrics, the best first."""
+    if len(subjects) <= MANY or not any(row.value is not None for row in rows):
+        return list(subjects)
+    by = {(row.metric, row.subject): row for row in rows}
+
+    def place(subject: str, metric: ComparedMetric) -> float:
+        row = by.get((metric.name, subject))
+        if row is None or row.value is None:
+            return math.inf
+        return -row.value if metric.better == "more" else row.value
+
+    leading = leading_metrics(rows, asked)
+    return sorted(subjects, key=lambda one: [place(one, metric) for metric in leading])
+
+
 def ranking(
     heads: Sequence[RowHead],
     values: Values,
     *,
     baseline: str = "",
     headings: Mapping[str, str],
-    sort: bool = True,
     metrics: Sequence[ComparedMetric] | None = None,
 ) -> Ranking:
     """The table of these rows.
@@ -164,7 +211,6 @@ def ranking(
         values: what is known of them.
         baseline: the label of the row that the others are held against, if they are.
         headings: what stands above the rows of each mode, in the modes' order.
-        sort: whether the best comes first in each mode.
         metrics: the columns; `chosen_metrics` if None.
     """
     rows = list(values.values())
@@ -173,8 +219,6 @@ def ranking(
     parts = []
     for mode, heading in headings.items():
         mine = [head for head in heads if head.mode == mode]
-        if sort:
-            mine.sort(key=lambda head: _place(head, values, chosen))
         if mine:
             parts.append(
                 RankedRows(
@@ -195,21 +239,35 @@ def ranking(
         if name not in names and any(r.metric == name and r.value is not None for r in rows)
     ]
     return Ranking(
-        tuple(sides), tuple(columns), tuple(parts), tuple(left_out), any(row.verdict for row in rows)
+        tuple(sides),
+        tuple(columns),
+        tuple(parts),
+        tuple(left_out),
+        any(row.verdict for row in rows),
+        tuple(_notes(heads, values, names)),
     )
 
 
-def _place(head: RowHead, values: Values, metrics: Sequence[ComparedMetric]) -> tuple[float, ...]:
-    """By the mean rank on each side in turn, the viewer's first."""
+def _notes(heads: Sequence[RowHead], values: Values, shown: Collection[str]) -> Iterable[str]:
+    """Where a flow's packets seem to wait less than its neighbours': few of them were there while the queue
+    was full."""
+    if not all(name in shown for name in ("path_delay_p95", "neighbour_delay")):
+        return
     found = []
-    for side in HEADS:
-        ranks = [
-            row.rank
-            for metric in metrics
-            if metric.side == side and (row := values.get((head.label, head.mode, metric.name))) and row.rank
-        ]
-        found.append(sum(ranks) / len(ranks) if ranks else 1e9)
-    return tuple(found)
+    for head in heads:
+        own, theirs = (
+            values.get((head.label, head.mode, name)) for name in ("path_delay_p95", "neighbour_delay")
+        )
+        if own is None or theirs is None or own.value is None or theirs.value is None:
+            continue
+        if own.value < _SHORT * theirs.value:
+            of = f"{head.label} ({head.mode})" if len({one.mode for one in heads}) > 1 else head.label
+            found.append(f"{of}: {_value(own)[0]} beside {_value(theirs)[0]}")
+    if found:
+        yield (
+            "A delay is that of the packets that arrived. Where a flow backs off or loses while the queue is "
+            f"full, few of its packets wait there, and its neighbours' wait longer: {'; '.join(found)}."
+        )
 
 
 def _column(metric: ComparedMetric, rows: Sequence[ComparedRow]) -> RankedColumn:
@@ -256,6 +314,7 @@ def _line(
                 SIGNS.get(row.verdict or "", ""),
                 row.verdict or "",
                 _brief(row),
+                say_without(row),
                 row.why,
                 first,
             )
@@ -291,9 +350,12 @@ def pairs_of(rows: Sequence[ComparedRow]) -> list[tuple[str, str, str]]:
             (name for name in names if {r.subject for r in rows if r.metric == name} == everybody), None
         )
 
+    def varies(name: str) -> bool:
+        return len({row.value for row in rows if row.metric == name}) > 1
+
     found = []
     still = known("frozen_share", "rebuffer_ratio")
-    missing = known("frames_lost", "live_latency", "startup_delay", "frames_shown")
+    missing = known(*(name for name in _BESIDE_STILL if varies(name)), *_BESIDE_STILL)
     if still is None:
         still = known("frames_shown") if missing != "frames_shown" else None
     if still and missing and still != missing:
@@ -328,8 +390,8 @@ def scatters(rows: Sequence[ComparedRow], extra: Mapping[str, ComparedMetric] | 
                 heading,
                 scatter(
                     points,
-                    (first.short, first.dimension, first.better),
-                    (second.short, second.dimension, second.better),
+                    ScatterAxis(first.short, first.dimension, first.better, first.signed),
+                    ScatterAxis(second.short, second.dimension, second.better, second.signed),
                     name=f"{first.title} and {second.title[0].lower()}{second.title[1:]} of each subject",
                 ),
             )
