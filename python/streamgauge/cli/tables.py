@@ -12,15 +12,16 @@ from streamgauge.campaign.junit import say_unjudged
 from streamgauge.campaign.loaded import load_trials
 from streamgauge.checks import CheckResult
 from streamgauge.claims import dimension
-from streamgauge.claims.dimension import PERCENT, TIME
+from streamgauge.claims.dimension import PERCENT, RATE, TIME
 from streamgauge.cli.output import DIM, heads, say, say_text, table
 from streamgauge.cli.progress import Bar
 from streamgauge.report import answer_of, gather
-from streamgauge.report.model import Entry, Group
+from streamgauge.report.model import NOT_KNOWN, Entry, Group, say_half
+from streamgauge.report.viewer import has_viewer, say_count, shown_rate_of
 from streamgauge.systems.registry import Mode
 from streamgauge.terminal import columns_of
 
-__all__ = ["MOST_READ", "answer_to", "flow_rows", "print_result", "score_words"]
+__all__ = ["MOST_READ", "answer_to", "flow_rows", "print_result", "score_words", "viewer_table"]
 
 MOST_READ = 2_000
 """Of so many trials at most the metrics are read again after a run, for its answer and tables; verdicts are
@@ -28,6 +29,18 @@ there already. It takes some seconds, and of records in an object store they are
 
 _SHOWN = ("throughput", "goodput", "loss")
 """The metrics of a flow that a run prints."""
+_VIEWER = {
+    "level_changes": "switches",
+    "stall_count": "stalls",
+    "stall_time": "stalled",
+    "freeze_time": "stood still",
+    "startup_delay": "start-up",
+    "frames_lost": "frames lost",
+    "qoe_lin": "QoE",
+}
+"""The metrics of a viewer that a run prints, behind the bit rate shown, with their headings: those that any
+viewer of the scenario has."""
+_SHOWN_RATE = "bit rate shown"
 _MARK = {
     "pass": "[green]pass[/green]",
     "fail": "[red]fail[/red]",
@@ -125,6 +138,32 @@ def _print_flows(scenario: str, mode: Mode, group: Group | None, trials: int) ->
     if group is not None and group.valid:
         rows = [[escape(cell) for cell in row] for row in flow_rows(group)]
         table([heads("flow", *_SHOWN, style=DIM), *rows], f"l{'r' * len(_SHOWN)}", indent=2)
+        names, seen = viewer_table(group)
+        if seen:
+            say()
+            lines = [[escape(cell) for cell in row] for row in seen]
+            table([heads(*names, style=DIM), *lines], f"l{'r' * (len(names) - 1)}", indent=2)
+
+
+def viewer_table(group: Group) -> tuple[list[str], list[list[str]]]:
+    """Headings and a row for each flow that shows pictures, its name first: means over the valid trials;
+    empty without such a flow. The bit rate is that of the levels played, or of the pictures shown where there
+    is one encoding."""
+    watched = [name for name in group.numbers.infos if has_viewer(group, name)]
+    rates = {name: group.over("level", name) or shown_rate_of(group, name) for name in watched}
+    metrics = [one for one in _VIEWER if any(group.over(one, name) is not None for name in watched)]
+    heads = ["viewer of", *([_SHOWN_RATE] if any(rates.values()) else []), *(_VIEWER[one] for one in metrics)]
+    rows = []
+    for name in watched:
+        rate = rates[name]
+        said = NOT_KNOWN if rate is None else say_half(rate, RATE)
+        values = (group.over(one, name) for one in metrics)
+        cells = [
+            "–" if value is None else say_count(value, one)
+            for one, value in zip(metrics, values, strict=True)
+        ]
+        rows.append([name, *([said] if any(rates.values()) else []), *cells])
+    return heads, rows
 
 
 def flow_rows(group: Group) -> list[list[str]]:

@@ -16,7 +16,7 @@ from streamgauge.checks.published import match_published, published_value
 from streamgauge.claims.dimension import Dimension, say, show
 from streamgauge.compare import COMPARED
 from streamgauge.metrics import METRICS, Interval
-from streamgauge.report.model import Entry, Group, labels
+from streamgauge.report.model import Entry, Group, entry_labels
 
 __all__ = ["SHOWN", "Agreement", "Pair", "agreement", "of_modes", "of_published", "pair"]
 
@@ -127,7 +127,7 @@ def agreement(title: str, first: str, second: str, pairs: Iterable[Pair]) -> Agr
 
 def of_modes(entries: Sequence[Entry]) -> Agreement | None:
     """Simulation and emulation of the scenarios that have valid trials in both; None without any."""
-    short = labels([entry.id for entry in entries])
+    short = entry_labels(entries)
     pairs = []
     for entry in entries:
         sim, emu = entry.group("sim"), entry.group("emu")
@@ -154,7 +154,7 @@ def _of_metric(label: str, entry: Entry, metric: str, flow: str, sim: Group, emu
 
 def of_published(entries: Sequence[Entry]) -> Agreement | None:
     """Ours and what papers print: of checks, in the answering mode, and of tables; None without any."""
-    short = labels([entry.id for entry in entries])
+    short = entry_labels(entries)
     pairs: dict[tuple[str, str], Pair] = {}
     for entry in entries:
         group = entry.best

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from streamgauge.checks import CheckResult
+from streamgauge.compare import Comparison
 from streamgauge.documents import write_whole
 from streamgauge.report import agreement, certificate, checking, figures, validity
 from streamgauge.report.answer import PLUS_MINUS, by_question
-from streamgauge.report.comparing import comparisons
+from streamgauge.report.comparing import comparisons, tells_all
 from streamgauge.report.families import tables
 from streamgauge.report.first import AnsweredQuestion, blocks
 from streamgauge.report.model import Entry, LoadedTrial, gather, load
@@ -48,9 +49,15 @@ def build(
     return write_page(gather(source, checks), out, left_out=left_out)
 
 
-def write_page(entries: Sequence[Entry], out: Path, *, left_out: Mapping[Path, int] | None = None) -> Path:
-    """`build` of scenarios that were gathered already."""
-    return write_whole(out, render(entries, left_out or {}))
+def write_page(
+    entries: Sequence[Entry],
+    out: Path,
+    *,
+    left_out: Mapping[Path, int] | None = None,
+    compared: Comparison | None = None,
+) -> Path:
+    """`build` of scenarios that were gathered already; `compared` is the comparison that was asked for."""
+    return write_whole(out, render(entries, left_out or {}, compared))
 
 
 def write_figures(
@@ -71,10 +78,15 @@ def write_figures(
     return save_all(drawn, folder, formats)
 
 
-def render(entries: Sequence[Entry], left_out: Mapping[Path, int] | None = None) -> str:
-    """The page as text."""
+def render(
+    entries: Sequence[Entry],
+    left_out: Mapping[Path, int] | None = None,
+    asked: Comparison | None = None,
+) -> str:
+    """The page as text. `asked` is the comparison that its trials ran for: the page has the same subjects by
+    the same names, in the same order and against the same baseline."""
     answers = {one.scenario: one for question in by_question(entries) for one in question.answers}
-    compared = comparisons(entries)
+    compared = [asked] if asked is not None and tells_all(asked, entries) else comparisons(entries)
     first = blocks(entries, compared)
     beside = side_by_side(compared, entries)
     at_top = _told_at_top(first, answers)
@@ -100,7 +112,13 @@ def render(entries: Sequence[Entry], left_out: Mapping[Path, int] | None = None)
         ],
         left_out={str(folder): count for folder, count in (left_out or {}).items()},
         contents=[
-            {"slug": entry.slug, "id": entry.id, "title": entry.title, "bad": _is_bad(entry)}
+            {
+                "slug": entry.slug,
+                "id": entry.id,
+                "label": entry.label,
+                "title": entry.title,
+                "bad": _is_bad(entry),
+            }
             for entry in entries
         ],
         # One after the other, as each has its figures' points.

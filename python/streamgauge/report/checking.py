@@ -12,7 +12,7 @@ from streamgauge.checks.published import match_published
 from streamgauge.claims.expression import parse
 from streamgauge.claims.syntax import Reference
 from streamgauge.report.certificate import MARKS
-from streamgauge.report.model import Entry, labels, say_half
+from streamgauge.report.model import Entry, entry_labels, say_half
 
 __all__ = ["Mark", "anchor", "check_rows", "counted", "counts", "marks", "of_section"]
 
@@ -38,7 +38,7 @@ def anchor(entry: Entry, check: CheckResult) -> str:
 def check_rows(entries: Sequence[Entry]) -> list[dict[str, Any]]:
     """A row a check of a scenario, with its verdicts in every mode beside one another."""
     rows: list[dict[str, Any]] = []
-    short = labels([entry.id for entry in entries])
+    short = entry_labels(entries)
     for entry in entries:
         by_id: dict[str, dict[str, Any]] = {}
         for check in entry.checks:

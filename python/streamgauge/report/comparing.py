@@ -12,7 +12,7 @@ from streamgauge.compare.labels import difference_labels, subject_labels
 from streamgauge.compare.trials import alone_beside
 from streamgauge.report.model import Entry, Group
 
-__all__ = ["comparisons"]
+__all__ = ["comparisons", "tells_all"]
 
 
 def comparisons(entries: Sequence[Entry]) -> list[Comparison]:
@@ -34,6 +34,18 @@ def comparisons(entries: Sequence[Entry]) -> list[Comparison]:
             [entry for entry in mine if entry in kept.values()]
         )
     return [_compared(blocks) for blocks in families.values()]
+
+
+def tells_all(found: Comparison, entries: Sequence[Entry]) -> bool:
+    """Whether a comparison's subjects are scenarios of these entries, each one's its own: of commits, modes
+    and saved baselines they are not."""
+    ids = {entry.id: {group.mode for group in entry.groups} for entry in entries}
+    of: dict[str, set[str]] = {}
+    for (subject, _, mode), id_ in found.entries.items():
+        if mode not in ids.get(id_, ()):
+            return False
+        of.setdefault(id_, set()).add(subject)
+    return bool(of) and all(len(subjects) == 1 for subjects in of.values())
 
 
 def _compared(blocks: Sequence[Sequence[Entry]]) -> Comparison:

@@ -12,7 +12,7 @@ from streamgauge.checks.published import published_value
 from streamgauge.claims.dimension import json_value, number, show_in
 from streamgauge.metrics import METRICS
 from streamgauge.report.chart import DrawnFigure, bars
-from streamgauge.report.model import Entry, labels
+from streamgauge.report.model import Entry, entry_labels
 from streamgauge.terminal import lay_out
 
 COLUMNS = {"sent": "sent, kB", "received": "received, kB", "loss": "loss, %"}
@@ -59,7 +59,7 @@ def _table(data: Mapping[str, Any], entries: list[Entry], id_: str) -> FamilyTab
     flow = str(data["flow"])
     rows: list[tuple[str, tuple[Cell, ...]]] = []
     drawn: list[tuple[Any, ...]] = []
-    short = labels([entry.id for entry in entries])
+    short = entry_labels(entries)
     for entry in entries:
         label = short[entry.id]
         published = data["scenarios"][entry.id]

@@ -21,11 +21,12 @@ from streamgauge.compare import (
     say_value,
     take_from,
 )
-from streamgauge.compare.answer import sentences
-from streamgauge.compare.statistics import single
+from streamgauge.compare.answer import deciding_metrics, listed, sentences
+from streamgauge.compare.metrics import left_out_of
+from streamgauge.metrics import Interval, interval
 from streamgauge.report.answer import Asked, answering, basis, by_question
 from streamgauge.report.comparing import comparisons
-from streamgauge.report.model import Entry, Group, class_labels
+from streamgauge.report.model import Entry, Group, class_labels, mean_of
 from streamgauge.report.ranking import (
     HEADS,
     SIGNS,
@@ -34,9 +35,11 @@ from streamgauge.report.ranking import (
     Scatter,
     Values,
     chosen_metrics,
+    in_order,
     ranking,
     scatters,
 )
+from streamgauge.systems.on_demand import is_on_demand
 
 __all__ = [
     "AnsweredQuestion",
@@ -216,7 +219,38 @@ def _verdicts(found: Comparison) -> tuple[str, list[str], list[str]]:
     (_, first), *others = said
     # Of a mode that decides nothing there is no more to say than that.
     more = [text for undecided, mine in said if not undecided for text in mine[1:]]
-    return first[0], [mine[0] for _, mine in others], more
+    beside = [mine[0] for _, mine in others]
+    if emulated := _emulated_beside(found):
+        # Real programs go before their models: where these decide and those do not, both are told.
+        mark = ": " if ": " in first[0] else " ("
+        head, found_mark, rest = first[0].partition(mark)
+        return f"{head} in simulation{found_mark}{rest}", [emulated], more
+    return first[0], beside, more
+
+
+def _emulated_beside(found: Comparison) -> str:
+    """What emulation measured of that which simulation alone decides, value beside value, in a sentence;
+    empty where emulation decides something itself, or has nothing."""
+    emulated = [row for row in found.rows if row.mode == "emu"]
+    if any(row.verdict in ("better", "worse", "equal") for row in emulated):
+        return ""
+    scenario = _telling_scenario(found)
+    parts, counts = [], set()
+    for metric in deciding_metrics(found, scenario, "sim"):
+        pairs = [
+            (emu, sim)
+            for subject in found.subjects
+            if (emu := found.row(subject, scenario, "emu", metric)) is not None
+            and emu.value is not None
+            and (sim := found.row(subject, scenario, "sim", metric)) is not None
+        ]
+        counts |= {emu.n for emu, _ in pairs}
+        told = [f"{emu.subject} {say_value(emu)} (simulated {say_value(sim)})" for emu, sim in pairs]
+        parts += [f"{COMPARED[metric].short} {listed(told)}"] if told else []
+    if not parts:
+        return ""
+    n = " to ".join(map(str, sorted({min(counts), max(counts)})))
+    return f"Emulated, n = {n}, which decides nothing yet: {'; '.join(parts)}."
 
 
 def _telling_scenario(found: Comparison) -> str:
@@ -249,7 +283,7 @@ def _panel(found: Comparison, scenario: str, by_id: Mapping[str, Entry], *, show
         if not mine:
             continue
         headings[mode], alike = _heading(list(mine.values()))
-        for subject in found.subjects:
+        for subject in in_order(found.subjects, [row for row in rows if row.mode == mode]):
             if subject in mine:
                 id_ = found.entries[subject, scenario, mode]
                 note = trials_note(mine[subject], alike=alike)
@@ -382,18 +416,32 @@ def own_rows(label: str, group: Group) -> list[ComparedRow]:
 
         trials.append(take_from(value, group.numbers.infos))
     found = []
+    subjects = [name for name, info in group.numbers.infos.items() if info.role == "subject"]
+    on_demand = all(is_on_demand(group.asked(name)) for name in subjects)
+    means = (
+        {"loss": loss.mean}
+        if (loss := mean_of(np.array([read.get("loss", np.nan) for read in trials])))
+        else {}
+    )
     for metric in COMPARED:
+        if metric == "live_latency" and on_demand:
+            continue
         known = [read[metric] for read in trials if metric in read]
         if known:
-            own = single(known)
+            own = interval(known)
             found.append(
                 ComparedRow(
                     subject=label, scenario="", mode=group.mode, metric=metric, value=own.mean,
-                    interval=own.interval, n=len(known), invalid=len(trials) - len(known),
-                    no_variation=own.no_variation,
+                    interval=ends_of(own), n=len(known), invalid=len(trials) - len(known),
+                    no_variation=own.no_variation, without=left_out_of(metric, means),
                 )
             )  # fmt: skip
     return found
+
+
+def ends_of(own: Interval) -> tuple[float, float] | None:
+    """The ends of an interval; None of one repetition."""
+    return None if own.low is None or own.high is None else (own.low, own.high)
 
 
 OWN_SHARE = ComparedMetric(
@@ -421,10 +469,10 @@ def _own_share(subject: str, scenario: str, group: Group) -> ComparedRow | None:
     values = [float(value) for value in columns.mean(axis=0) if np.isfinite(value)]
     if not values:
         return None
-    own = single(values)
+    own = interval(values)
     return _OwnShare(
         subject=subject, scenario=scenario, mode=group.mode, metric=OWN_SHARE.name, value=own.mean,
-        interval=own.interval, n=len(values), invalid=0,
+        interval=ends_of(own), n=len(values), invalid=0,
     )  # fmt: skip
 
 
@@ -444,7 +492,7 @@ def _uncompared(asked: Asked, entries: Sequence[Entry]) -> AnsweredQuestion:
             heads.append(RowHead(label, mode, entry.slug, trials_note(group, alike=alike)))
             values |= {(label, mode, row.metric): row for row in own_rows(label, group)}
     chosen = chosen_metrics(values.values())
-    table = ranking(heads, values, headings=headings, sort=False, metrics=chosen)
+    table = ranking(heads, values, headings=headings, metrics=chosen)
     alone = asked.answers[0] if len(asked.answers) == 1 else None
     verdict = asked.verdict or (
         " ".join(alone.sentences) if alone else _from_best_to_worst(entries, names, values)

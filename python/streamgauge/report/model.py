@@ -22,7 +22,7 @@ from streamgauge.metrics import METRICS, Interval, TrialMetrics, interval
 from streamgauge.metrics.grid import Floats
 from streamgauge.report.numbers import Numbers, Stretch, over_stretches
 from streamgauge.report.phases import Phases, phases, spoken_stretches
-from streamgauge.scenario.settings import named, set_folder, sorting
+from streamgauge.scenario.settings import named, set_folder, setting_labels, short_addresses, sorting
 
 __all__ = [
     "NOT_KNOWN",
@@ -30,6 +30,7 @@ __all__ = [
     "Group",
     "LoadedTrial",
     "class_labels",
+    "entry_labels",
     "gather",
     "labels",
     "left_out",
@@ -118,6 +119,15 @@ class Group:
     def _phases(self) -> dict[str, Phases | None]:
         return {}
 
+    def asked(self, flow: str) -> Mapping[str, Any]:
+        """A flow as its scenario has it, in normalised form; empty if no record says."""
+        for trial in self.trials:
+            scenario = trial.header.get("scenario")
+            if isinstance(scenario, Mapping):
+                found = (scenario.get("flows") or {}).get(flow) or {}
+                return {**found, **(found.get(self.mode) or {})}
+        return {}
+
     def over(
         self, metric: str, subject: str = "", begin_s: float | None = None, end_s: float | None = None
     ) -> Interval | None:
@@ -186,6 +196,13 @@ class Entry:
     groups: tuple[Group, ...]
     checks: tuple[CheckResult, ...]
     settings: tuple[str, ...] = ()
+    shown_id: str = ""
+    """The id with what was set in short, ``my/download (rate=2Mbit/s)``; the id if empty."""
+
+    @property
+    def label(self) -> str:
+        """The id in short."""
+        return self.shown_id or self.id
 
     @property
     def slug(self) -> str:
@@ -198,7 +215,7 @@ class Entry:
         title = str(self.scenario.get("title") or "")
         if not title:
             return self.id
-        _, _, setting = self.id.partition(" (")
+        _, _, setting = self.label.partition(" (")
         return f"{title} ({setting}" if setting else title
 
     @property
@@ -250,9 +267,19 @@ def labels(ids: Sequence[str]) -> dict[str, str]:
     return found
 
 
+def entry_labels(entries: Sequence[Entry]) -> dict[str, str]:
+    """`labels` of scenarios, by their ids; of one scenario in which several things were set, what differs."""
+    if len({entry.scenario.get("id") for entry in entries}) == 1 and len(entries) > 1:
+        found = setting_labels({entry.id: entry.settings for entry in entries})
+        if len(set(found.values())) == len(found):
+            return found
+    by_label = labels([entry.label for entry in entries])
+    return {entry.id: by_label[entry.label] for entry in entries}
+
+
 def class_labels(entries: Sequence[Entry], groups: Sequence[Group]) -> dict[str, str]:
     """`labels` of scenarios, classes of cross traffic with what that sends: ``medium (cross 741 kbit/s)``."""
-    found = labels([entry.id for entry in entries])
+    found = entry_labels(entries)
     for entry, group in zip(entries, groups, strict=True):
         if found[entry.id] in _CLASSES:
             beside = listed([_sends(group, name) for name in entry.names("rival")] or [""])
@@ -290,7 +317,15 @@ def gather(
         by_set.setdefault(set_folder(trial.settings), []).append(trial)
     count = _Count(sum(map(len, by_set.values())), told)
     entries = [entry for found in by_set.values() for entry in _of_one_set(found, checks, count)]
-    return sorted(entries, key=_order)
+    short = short_addresses(one.partition("=")[0] for entry in entries for one in entry.settings)
+    return [replace(entry, shown_id=_short_id(entry, short)) for entry in sorted(entries, key=_order)]
+
+
+def _short_id(entry: Entry, short: Mapping[str, str]) -> str:
+    """An entry's id with the addresses that are set in it by their ends."""
+    pairs = [one.partition("=")[::2] for one in entry.settings]
+    plain = entry.id.partition(" (")[0] if entry.settings else entry.id
+    return named(plain, [f"{short[address]}={value}" for address, value in pairs])
 
 
 class _Count:

@@ -16,7 +16,7 @@ from streamgauge.report import certificate, checking, figures, words
 from streamgauge.report.answer import Answer
 from streamgauge.report.drawing import path_drawing
 from streamgauge.report.model import NOT_KNOWN, Entry, Group
-from streamgauge.report.viewer import VIEWER_METRICS
+from streamgauge.report.viewer import VIEWER_METRICS, viewer_value
 from streamgauge.scenario.words import as_written
 
 __all__ = ["FLOW_COLUMNS", "FlowCell", "flow_rows", "section"]
@@ -134,7 +134,11 @@ def _columns(entry: Entry) -> dict[str, str]:
     watched = {
         metric: title
         for metric, title in VIEWER_METRICS.items()
-        if any(group.over(metric, name) is not None for group in entry.groups for name in group.numbers.infos)
+        if any(
+            viewer_value(group, metric, name) is not None
+            for group in entry.groups
+            for name in group.numbers.infos
+        )
     }
     return watched | (OF_TRANSFERS if has else {}) | FLOW_COLUMNS
 
@@ -171,7 +175,7 @@ def _cell(
     group: Group, metric: str, name: str, marks: Mapping[tuple[str, str, str], Sequence[checking.Mark]]
 ) -> FlowCell:
     mine = tuple(marks.get((group.mode, metric, name), ()))
-    found = group.over(metric, name)
+    found = viewer_value(group, metric, name) if metric in VIEWER_METRICS else group.over(metric, name)
     if found is None:
         absent = metric in VIEWER_METRICS or (
             metric in OF_TRANSFERS and not group.numbers.has_transfers(name)

@@ -3,11 +3,17 @@ what of it was never shown. It comes before what the network saw."""
 
 from __future__ import annotations
 
-from streamgauge.claims.dimension import TIME
-from streamgauge.metrics import Interval
-from streamgauge.report.model import Group, listed, say_half, say_mean
+from collections.abc import Mapping
 
-__all__ = ["VIEWER_METRICS", "has_viewer", "viewer_sentence"]
+import numpy as np
+
+from streamgauge.claims.dimension import NUMBER, TIME
+from streamgauge.compare.shown import shown_rate
+from streamgauge.metrics import METRICS, Interval
+from streamgauge.report.model import Group, listed, mean_of, say_half, say_mean
+from streamgauge.systems.on_demand import is_on_demand
+
+__all__ = ["VIEWER_METRICS", "has_viewer", "say_count", "shown_rate_of", "viewer_sentence", "viewer_value"]
 
 VIEWER_METRICS = {
     "startup_delay": "start-up",
@@ -25,6 +31,30 @@ def has_viewer(group: Group, flow: str) -> bool:
     return any(group.over(metric, flow) is not None for metric in VIEWER_METRICS)
 
 
+def viewer_value(group: Group, metric: str, flow: str) -> Interval | None:
+    """What a viewer of a flow saw by one of `VIEWER_METRICS`; None where it is not known, and of how far
+    behind live a film on demand is."""
+    if metric == "live_latency" and is_on_demand(group.asked(flow)):
+        return None
+    return group.over(metric, flow)
+
+
+def shown_rate_of(group: Group, flow: str) -> Interval | None:
+    """The bit rate of the pictures that a flow's viewer saw, see `streamgauge.compare.shown`; None where it
+    is not known."""
+    scenario = next((one.header["scenario"] for one in group.valid if "scenario" in one.header), None)
+    if not isinstance(scenario, Mapping):
+        return None
+    values = []
+    for place in range(len(group.valid)):
+
+        def value(metric: str, at: int = place) -> float:
+            return float(group.numbers.column(metric, flow)[at])
+
+        values.append(shown_rate(value, scenario, flow))
+    return mean_of(np.array(values))
+
+
 def viewer_sentence(group: Group, flow: str, *, named: bool = False) -> str:
     """One sentence; empty if nothing is known, as of a download that nobody watches.
 
@@ -40,10 +70,23 @@ def viewer_sentence(group: Group, flow: str, *, named: bool = False) -> str:
     if begun is None and shown is not None and shown.mean == 0:
         return f"{who} saw nothing."
     parts = [f"saw the first picture after {say_mean(begun, 'startup_delay')}"] if begun is not None else []
+    parts += _level(group, flow)
     parts += _still(group, flow, shown is not None) + _frames(group, flow, shown)
-    behind = group.over("live_latency", flow)
+    behind = viewer_value(group, "live_latency", flow)
     parts += [f"was {say_half(behind, TIME)} behind live"] if behind is not None else []
     return f"{who} {listed(parts)}." if parts else ""
+
+
+def _level(group: Group, flow: str) -> list[str]:
+    """At which bit rate the film was shown, and how often that changed, where there are levels."""
+    level, changes = group.over("level", flow), group.over("level_changes", flow)
+    if level is None:
+        return []
+    said = f"was shown {say_mean(level, 'level')}"
+    if changes is None:
+        return [said]
+    one = changes.mean == 1 and not changes.half_width
+    return [f"{said} with {say_count(changes, 'level_changes')} change{'' if one else 's'} of level"]
 
 
 def _still(group: Group, flow: str, has_frames: bool) -> list[str]:
@@ -78,21 +121,20 @@ def _count(group: Group, flow: str, one: str) -> str:
     if count is None:
         return ""
     one_only = count.mean == 1 and not count.half_width
-    return f"{_many(count, f'{one}_count')} {one}{'' if one_only else 's'}"
+    return f"{say_count(count, f'{one}_count')} {one}{'' if one_only else 's'}"
 
 
-def _many(count: Interval, metric: str) -> str:
-    """A count, whole where it is."""
-    return (
-        f"{count.mean:.0f}" if not count.half_width and count.mean.is_integer() else say_mean(count, metric)
-    )
+def say_count(count: Interval, metric: str) -> str:
+    """A metric's mean, of a count a whole number where it is one."""
+    whole = METRICS[metric].dimension == NUMBER and not count.half_width and count.mean.is_integer()
+    return f"{count.mean:.0f}" if whole else say_mean(count, metric)
 
 
 def _frames(group: Group, flow: str, shown: Interval | None) -> list[str]:
     lost = group.over("frames_lost", flow)
     if lost is None:
         # How many were due is not known either.
-        return [] if shown is None else [f"was shown {_many(shown, 'frames_shown')} frames"]
+        return [] if shown is None else [f"was shown {say_count(shown, 'frames_shown')} frames"]
     if lost.mean == 0:
         return ["missed no frame"]
     return [f"missed {say_mean(lost, 'frames_lost')} of the frames"]
