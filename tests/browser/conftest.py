@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from streamgauge.campaign import run
+from streamgauge.cli import main as run_app
 from streamgauge.report import LoadedTrial, build, load
 from streamgauge.scenario import load as scenarios
 
@@ -18,6 +19,10 @@ Open = Callable[..., Any]
 
 DEMO = ("today/demo-rtsp-udp-medium", "today/demo-rtsp-tcp-medium")
 HUNDRED = "today/demo-rtsp-*"
+TEN = (
+    "dashjs-dynamic", "bba-2", "bola-e", "hlsjs", "shaka", "exoplayer", "robust-mpc", "throughput", "fixed",
+    "bola",
+)  # fmt: skip
 
 
 def chromium() -> str:
@@ -81,6 +86,17 @@ def demo(runs: Path) -> Path:
 def hundred(runs: Path) -> Path:
     """Five scenarios of two subjects, a hundred trials."""
     return build([one for one in load(runs) if one.scenario.startswith("today/")], runs / "hundred.html")
+
+
+@pytest.fixture(scope="session")
+def ten(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of a comparison of ten rules."""
+    out = tmp_path_factory.mktemp("ten")
+    axis = f"flows.video.parameters.rule={','.join(TEN)}"
+    command = ["compare", "dash/lte-bola", "--over", axis, "--mode", "sim", "--repeat", "2", "--no-alone"]
+    files = ["--out", str(out), "--report", str(out / "ten.html"), "--set", "until.time=60s"]
+    assert run_app([*command, *files]) in (0, 1, 2)
+    return out / "ten.html"
 
 
 @pytest.fixture

@@ -3,12 +3,14 @@ paged."""
 
 from __future__ import annotations
 
+import itertools
 import re
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import TEN
 
 pytestmark = pytest.mark.browser
 
@@ -63,7 +65,7 @@ def test_the_first_screen_holds_verdict_and_ranking(opened: Any, demo: Path) -> 
     page = opened(demo)
     lead = ".block.lead "
     (verdict,) = boxes(page, lead + "h2")
-    assert "serves the viewer" in page.inner_text(lead + "h2")
+    assert "best by" in page.inner_text(lead + "h2")
     rows = boxes(page, lead + ".rank tbody tr")
     assert len(rows) == 6, "two subjects in two modes, each mode under its heading"
     assert boxes(page, lead + "svg.scatter") and boxes(page, lead + ".strip-table")
@@ -98,6 +100,27 @@ def test_nothing_is_cut_off(opened: Any, request: pytest.FixtureRequest, which: 
     page.wait_for_timeout(300)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.evaluate(OUTSIDE) == []
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_ten_subjects_fit(opened: Any, ten: Path, width: int) -> None:
+    page = opened(ten, width)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate(OUTSIDE) == []
+    points = boxes(page, ".block.lead svg.scatter circle.dot")
+    (drawing,) = boxes(page, ".block.lead svg.scatter")
+    assert len(points) == 10
+    for point in points:
+        assert drawing["x"] <= point["x"] and point["x"] + point["width"] <= drawing["x"] + drawing["width"]
+    names = boxes(page, ".block.lead svg.scatter text.name")
+    for one, other in itertools.combinations(names, 2):
+        # Their white edges may touch.
+        beside = min(one["x"] + one["width"], other["x"] + other["width"]) - max(one["x"], other["x"])
+        below = min(one["y"] + one["height"], other["y"] + other["height"]) - max(one["y"], other["y"])
+        assert beside <= 3 or below <= 4
+    rows = page.locator(".block.lead .rank tbody th[scope=row] a").all_inner_texts()
+    assert sorted(rows) == sorted(TEN) and "parameters" not in page.inner_text(".block.lead")
+    assert page.inner_text(".block.lead .rank .baseline th a") == TEN[0]
 
 
 def test_what_was_measured_is_in_view_on_a_narrow_screen(opened: Any, demo: Path) -> None:

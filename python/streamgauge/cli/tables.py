@@ -154,7 +154,7 @@ def viewer_table(group: Group) -> tuple[list[str], list[list[str]]]:
     metrics = [one for one in _VIEWER if any(group.over(one, name) is not None for name in watched)]
     heads = ["viewer of", *([_SHOWN_RATE] if any(rates.values()) else []), *(_VIEWER[one] for one in metrics)]
     rows = []
-    for name in watched:
+    for name in watched if len(heads) > 1 else ():
         rate = rates[name]
         said = NOT_KNOWN if rate is None else say_half(rate, RATE)
         values = (group.over(one, name) for one in metrics)

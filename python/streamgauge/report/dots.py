@@ -134,7 +134,7 @@ def pareto(points: Sequence[Point], x_better: str, y_better: str) -> list[Point]
 
 _W, _H = 400.0, 330.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46.0, 14.0, 20.0, 44.0
-_CHAR = 7.4
+_CHAR = 8.6
 """Width of a letter of a name that is printed in bold."""
 
 

@@ -10,7 +10,7 @@ __all__ = ["Area", "Box", "PlacedName", "meet", "place_names"]
 
 Box = tuple[float, float, float, float]
 """Left, top, right and bottom, in a drawing's units."""
-_NAME, _BELOW = 11.0, 4.0
+_NAME, _BELOW = 13.0, 5.0
 """How far a name reaches above and below its base line."""
 _DISTANCES = (11.0, 20.0, 32.0, 46.0, 62.0, 80.0, 100.0, 125.0, 155.0, 190.0)
 """From a point to its name, tried in turn."""
