@@ -25,6 +25,8 @@ enum Command {
     Init(sandbox::InitArgs),
     /// Runs a command in a network namespace without privileges.
     RunAs(sandbox::RunAsArgs),
+    /// Makes the worlds of the flows' sides in a sandbox and holds them.
+    Sides(ConfigArgs),
     /// Makes network namespaces in a sandbox and hands them to the launcher.
     Netns(sandbox::NetnsArgs),
     /// Runs the caller's own command in a sandbox's network.
@@ -79,6 +81,7 @@ pub fn main() -> ExitCode {
         Command::Sandbox(args) => ("sandbox", sandbox::sandbox(&args)),
         Command::Init(args) => ("init", sandbox::init(&args)),
         Command::RunAs(args) => ("run-as", sandbox::run_as(&args)),
+        Command::Sides(args) => ("sides", done(args.read().and_then(|config| sandbox::sides(&config)))),
         Command::Netns(args) => ("netns", sandbox::netns(&args)),
         Command::Enter(args) => ("enter", sandbox::enter(&args)),
         Command::Link(args) => ("link", done(args.read().and_then(link::run))),
@@ -99,7 +102,7 @@ pub fn main() -> ExitCode {
             } else {
                 eprintln!("streamgauge-engine {name}: {error}");
             }
-            if matches!(name, "bpf-cc" | "gauge" | "link" | "node" | "preflight" | "witness") {
+            if matches!(name, "bpf-cc" | "gauge" | "link" | "node" | "preflight" | "sides" | "witness") {
                 crate::lines::say_error(&error);
             }
             ExitCode::from(error.code)

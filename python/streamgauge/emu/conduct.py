@@ -14,6 +14,7 @@ from typing import Any
 
 from streamgauge.emu import network as net
 from streamgauge.emu import tcp_samples
+from streamgauge.emu.compartments import Compartments
 from streamgauge.emu.controls import by_linux_name
 from streamgauge.emu.errors import TrialBrokenError
 from streamgauge.emu.helper import Helper
@@ -22,7 +23,7 @@ from streamgauge.emu.process import Running, furnish, start
 from streamgauge.emu.trial_request import TrialRequest
 from streamgauge.emu.witness_files import stamps_file
 from streamgauge.errors import CannotRunError
-from streamgauge.systems.adapter import SIDES, Clock, Collected, FlowSetup, Process
+from streamgauge.systems.adapter import SIDES, Clock, Collected, FlowSetup, Process, Side
 from streamgauge.systems.adapters import adapter_for
 from streamgauge.systems.collecting import collect
 from streamgauge.systems.command import UNSUPPORTED
@@ -65,6 +66,7 @@ class Conductor:
     pairs: list[PathPair]
     link: Helper
     network: net.Network
+    compartments: Compartments
     engine: str
     tell: Callable[..., None]
     running: list[Running] = field(default_factory=list)
@@ -82,19 +84,20 @@ class Conductor:
         """Everything from preparing the servers to the last count."""
         self._prepare()
         witnesses = self._witnesses()
-        before = net.counters(self._ends(), self.engine)
+        before, at_start = self._counters(), self._received()
         pressure = _pressure()
         self._begin(witnesses.values())
         self._play()
         assert self._stats is not None
-        readers = {flow.playing_namespace for flow in self.flows} | {relay.near for relay in self.relays}
-        unread = {end: net.unread_bytes(end, self.engine) for end in readers}
+        unread = self._unread()
         seen = {end: helper.ask("stopped", cmd="stop") for end, helper in witnesses.items()}
-        after = net.counters(self._ends(), self.engine)
+        after, at_end = self._counters(), self._received()
         pressure = {key: value - pressure[key] for key, value in _pressure().items()}
         for helper in witnesses.values():
             helper.end()
         self._end_processes()
+        # What they started and left goes too: it would write on while files are read.
+        self.compartments.end()
         return {
             "t0_monotonic_ns": self.t0_ns,
             "t0_realtime_ns": self.t0_realtime_ns,
@@ -108,13 +111,16 @@ class Conductor:
                 }
                 for end in before
             },
-            "unread_bytes": {
-                name: unread[end].get(address, 0)
-                for name, end, address in [
-                    *((flow.name, flow.playing_namespace, flow.player_ip) for flow in self.flows),
-                    *((relay.name, relay.near, relay.player_ip) for relay in self.relays),
-                ]
+            "sides": {
+                one.name: {
+                    "flow": one.flow.name,
+                    "end": one.end,
+                    "received_packets": at_end[one.name] - at_start[one.name],
+                }
+                for one in self.compartments.all
+                if one.has_network
             },
+            "unread_bytes": unread,
             "pressure_s": pressure,
             "endings": self.endings,
             "actions": self.actions_done,
@@ -130,9 +136,26 @@ class Conductor:
     def _ends(self) -> list[str]:
         return [name for name in self.network.namespaces if name != net.ROUTER]
 
+    def _counters(self) -> dict[str, dict[str, int]]:
+        return {end: net.counters(end, self.compartments.at(end), self.engine) for end in self._ends()}
+
+    def _received(self) -> dict[str, int]:
+        """Packets that the interfaces of the sides' own networks received."""
+        return {one.name: net.received_packets(one) for one in self.compartments.all if one.has_network}
+
+    def _unread(self) -> dict[str, int]:
+        """Bytes of TCP that each flow's player, and each relay, has not read, by name."""
+        found = {}
+        for flow in [*self.flows, *self.relays]:
+            side: Side = "relay" if isinstance(flow, RelaySetup) else "player"
+            where = self.compartments.of(flow, side)
+            found[flow.name] = net.unread_bytes(where).get(flow.player_ip, 0)
+        return found
+
     def _start(self, flow: FlowSetup, spec: Process) -> Running:
         is_main = any(spec is main for main in self._main[flow.name])
-        one = start(flow, spec, is_main=is_main, way=self.request.way, uid=self.request.player_uid)
+        compartment = self.compartments.of(flow, spec.side)
+        one = start(flow, spec, is_main=is_main, compartment=compartment)
         self.running.append(one)
         return one
 
@@ -143,7 +166,7 @@ class Conductor:
         for flow in [*self.relays, *self.flows]:
             processes = adapter_for(flow).processes(flow)
             for spec in processes:
-                furnish(flow, spec, self.request.player_uid if self.request.way == "root" else None)
+                furnish(flow, spec, self.compartments.of(flow, spec.side).owner)
             sides = dict.fromkeys(spec.side for spec in processes)
             self._main[flow.name] = [main_process(processes, side) for side in sides]
             if late := [spec for spec in processes if not spec.early]:
@@ -184,8 +207,11 @@ class Conductor:
     def _witnesses(self) -> dict[str, Helper]:
         """Counts at the ends, by the kernel's taps there and not by the emulator."""
         helpers = {}
-        pairs = [pair.as_data() for pair in self.pairs]
         for end in self._ends():
+            pairs = [
+                pair.as_data() | self._asked_where(flow, end)
+                for pair, flow in zip(self.pairs, self.flows, strict=True)
+            ]
             file = Path("/run/streamgauge") / f"witness-{end}.json"
             words = {
                 "netns": end,
@@ -202,6 +228,11 @@ class Conductor:
         for helper in helpers.values():
             helper.expect("ready")
         return helpers
+
+    def _asked_where(self, flow: FlowSetup, end: str) -> dict[str, str]:
+        """Where a flow's TCP at an end is, if in a network of its side's own."""
+        found = [one.netns for one in self.compartments.at(end) if one.flow is flow]
+        return {"netns": found[0]} if found else {}
 
     def _begin(self, witnesses: Iterable[Helper]) -> None:
         """Fixes t = 0 and tells everybody who waits for it."""
@@ -277,6 +308,7 @@ class Conductor:
     def _look(self, now_ns: int) -> None:
         for one in self.running:
             one.measure()
+        self.compartments.watch()
         self.tell(at_s=max(0.0, (now_ns - self.t0_ns) / 1e9))
 
     def _listen(self) -> None:
@@ -371,7 +403,7 @@ class Conductor:
                 if collected.left_monotonic_ns is None
                 else (collected.left_monotonic_ns - self.t0_ns) / 1e9,
                 "left_unread_bytes": collected.left_unread_bytes,
-                "faults": collected.faults,
+                "faults": [*collected.faults, *self.compartments.faults(flow)],
             }
         return found
 

@@ -134,6 +134,23 @@ def witnesses(plan: Mapping[str, Any], measured: Mapping[str, Any]) -> list[str]
     return faults
 
 
+def sides(plan: Mapping[str, Any], measured: Mapping[str, Any]) -> list[str]:
+    """Disagreements between what the sides' own interfaces received and what the emulator says it sent."""
+    faults = []
+    for name, side in measured.get("sides", {}).items():
+        direction = "down" if side["end"] == "client" else "up"
+        sent = _ring(plan, measured["link"]["left"], side["flow"], direction)
+        if (came := side["received_packets"]) != sent:
+            faults.append(
+                f"flow {side['flow']}: the interface of {name} received {came} packets, the emulator says "
+                f"that it sent {sent}"
+            )
+    for end, values in measured["counters"].items():
+        if lost := values.get("sides.tx_dropped", 0):
+            faults.append(f"{lost} packets were lost between the {end}'s interface and its sides")
+    return faults
+
+
 def veths(measured: Mapping[str, Any]) -> list[str]:
     """Disagreements between what the ends' interfaces received and what the emulator says it sent."""
     faults = []

@@ -17,6 +17,7 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
+from streamgauge.emu.compartments import Compartment, Compartments
 from streamgauge.emu.errors import TrialBrokenError
 from streamgauge.errors import CannotRunError
 from streamgauge.systems.adapter import FlowSetup, Namespace
@@ -59,6 +60,13 @@ SYSCTLS: dict[str, str] = {
     "net.ipv4.ip_local_port_range": "32768 60999",
 }
 
+FORWARDING = (("ip_forward", "1"), ("conf/all/send_redirects", "0"), ("ip_early_demux", "0"))
+"""Of an end that sides are joined to, below net/ipv4."""
+PORT_MAC, SIDE_MAC = "02:00:00:00:00:01", "02:00:00:00:00:02"
+"""Of every pair of veths between an end and a side: at the end, and at the side."""
+OFFLOADS_OFF = [part for name in ("tso", "gso", "gro", "tx", "rx", "sg") for part in (name, "off")]
+"""With them on, loss and queue limits would act on super-packets of 64 kB."""
+
 
 @dataclass
 class Network:
@@ -70,12 +78,26 @@ class Network:
     qdiscs: dict[str, str] = field(default_factory=dict)
 
 
+def run_all(commands: Sequence[Sequence[str]]) -> None:
+    """Runs tools side by side; TrialBrokenError with the words of the first that fails."""
+    pipe = subprocess.PIPE
+    running = [subprocess.Popen(one, stdout=pipe, stderr=pipe, text=True) for one in commands]
+    said = [one.communicate() for one in running]
+    for command, one, (out, error) in zip(commands, running, said, strict=True):
+        if one.returncode != 0:
+            raise _failed(command, error or out)
+
+
+def _failed(command: Sequence[str], said: str) -> TrialBrokenError:
+    words = said.strip().replace("\n", "; ")
+    return TrialBrokenError(f"the sandbox's network cannot be set up: {' '.join(command)}: {words}.")
+
+
 def run(command: Sequence[str], *, stdin: str | None = None) -> str:
     """Runs a tool and returns what it printed; TrialBrokenError with its words if it fails."""
     done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        said = (done.stderr or done.stdout).strip().replace("\n", "; ")
-        raise TrialBrokenError(f"the sandbox's network cannot be set up: {' '.join(command)}: {said}.")
+        raise _failed(command, done.stderr or done.stdout)
     return done.stdout
 
 
@@ -85,10 +107,12 @@ def build(
     *,
     engine: str,
     own_controls: Mapping[str, str] | None = None,
+    compartments: Compartments | None = None,
 ) -> Network:
     """Makes the namespaces and everything in them.
 
-    `flows` and `relays` have their addresses; `own_controls` names what was registered for this trial.
+    `flows` and `relays` have their addresses; `own_controls` names what was registered for this trial. The
+    `compartments` of the flows' sides have been made.
     """
     registered = own_controls or {}
     if (count := len(flows) + len(relays)) > MOST_FLOWS:
@@ -137,16 +161,77 @@ def build(
                 lines.append(f"address add {relay.player_ip}/32 dev {END_INTERFACE}")
         for flow in flows:
             serving, playing = flow.sending_namespace, flow.playing_namespace
-            if (via := flow.plan.get("via")) is not None:
-                if end in (serving, playing):
-                    lines += _relayed(end, flow, by_name[via], network.mac, registered)
-            elif end == serving:
-                lines += routes(flow.server_ip, flow.player_ip, network.mac[playing], flow, registered)
-            elif end == playing:
-                lines += routes(flow.player_ip, flow.server_ip, network.mac[serving], flow, registered)
+            via = flow.plan.get("via")
+            if via is not None and end in (serving, playing):
+                lines += _relayed(end, flow, by_name[via], network.mac, registered)
         run(["ip", "-n", end, "-batch", "-"], stdin="\n".join(lines) + "\n")
         network.qdiscs[end] = _link(end)["qdisc"]
+    _join(compartments.all if compartments is not None else [], network.mac, registered, engine)
     return network
+
+
+def _join(
+    compartments: Sequence[Compartment], mac: Mapping[str, str], registered: Mapping[str, str], engine: str
+) -> None:
+    """Joins the sides' networks to those of the ends, each by a pair of veths.
+
+    An end forwards: out of a side only what has that side's address as source, since the way back to it is
+    held against the interface that it came from (rp_filter). A side has a way to its peer and to nobody else.
+    """
+    joined: dict[Namespace, list[Compartment]] = {}
+    for one in compartments:
+        if one.has_network:
+            joined.setdefault(one.end, []).append(one)
+    work = []
+    for end, sides in joined.items():
+        lines, ports = [], [f"port{one.name}" for one in sides]
+        for port, one in zip(ports, sides, strict=True):
+            own, peer, far = _addresses(one)
+            side = f"name {END_INTERFACE} address {SIDE_MAC} netns {one.pid}"
+            lines += [
+                f"link add {port} address {PORT_MAC} type veth peer {side}",
+                f"link set dev {port} mtu 1500 up",
+                f"route add {own}/32 dev {port}",
+                f"neighbour replace {own} lladdr {SIDE_MAC} dev {port} nud permanent",
+                f"route add {peer}/32 dev {END_INTERFACE}",
+                f"neighbour replace {peer} lladdr {mac[far]} dev {END_INTERFACE} nud permanent",
+            ]
+        script = [_batch(lines), *(f"echo {value} > /proc/sys/net/ipv4/{name}" for name, value in FORWARDING)]
+        for port in ports:
+            script += [
+                f"echo 1 > /proc/sys/net/ipv4/conf/{port}/rp_filter",
+                f"ethtool -K {port} {' '.join(OFFLOADS_OFF)}",
+            ]
+        work.append([*inside(end, engine), "/bin/sh", "-ec", "\n".join(script)])
+    run_all(work)
+    work = []
+    for one in (one for sides in joined.values() for one in sides):
+        own, peer, _ = _addresses(one)
+        script = [
+            f"ethtool -K {END_INTERFACE} {' '.join(OFFLOADS_OFF)}",
+            _batch(
+                [
+                    f"link set dev {END_INTERFACE} mtu 1500 up",
+                    *routes(own, peer, PORT_MAC, one.flow, registered),
+                ]
+            ),
+        ]
+        work.append([*inside(one.netns, engine), "/bin/sh", "-ec", "\n".join(script)])
+    run_all(work)
+
+
+def _addresses(one: Compartment) -> tuple[str, str, Namespace]:
+    """A side's own address, its peer's, and the end where that is."""
+    flow = one.flow
+    if one.side == "server":
+        return flow.server_ip, flow.player_ip, flow.playing_namespace
+    return flow.player_ip, flow.server_ip, flow.sending_namespace
+
+
+def _batch(lines: Iterable[str]) -> str:
+    """A shell's command that has ip do those lines."""
+    text = "\n".join(lines)
+    return f"ip -batch - <<END\n{text}\nEND"
 
 
 def routes(
@@ -221,13 +306,20 @@ def inside(namespace: str, engine: str) -> list[str]:
     return [engine, "run-as", "--keep-privileges", "--netns", namespace, "--"]
 
 
+def sysctl_files() -> dict[str, str]:
+    """What every network is pinned to, by file below /proc/sys."""
+    return {_path(name): value for name, value in {**dict.fromkeys(IPV6_OFF, "1"), **SYSCTLS}.items()}
+
+
+IPV6_OFF = ("net.ipv6.conf.all.disable_ipv6", "net.ipv6.conf.default.disable_ipv6")
+"""An IPv6-enabled veth emits frames of its own."""
+
+
 def _settings(namespace: str, engine: str) -> dict[str, str]:
     """Pins what a trial depends on and reads it back."""
     wanted = dict(SYSCTLS)
-    # An IPv6-enabled veth emits frames of its own.
-    off = ("net.ipv6.conf.all.disable_ipv6", "net.ipv6.conf.default.disable_ipv6")
     script = "".join(
-        f"[ ! -e /proc/sys/{_path(name)} ] || echo 1 > /proc/sys/{_path(name)}\n" for name in off
+        f"[ ! -e /proc/sys/{_path(name)} ] || echo 1 > /proc/sys/{_path(name)}\n" for name in IPV6_OFF
     )
     script += "".join(f"echo '{value}' > /proc/sys/{_path(name)}\n" for name, value in wanted.items())
     script += "".join(f"echo {name} $(cat /proc/sys/{_path(name)})\n" for name in wanted)
@@ -241,9 +333,7 @@ def _path(name: str) -> str:
 
 def offloads_off(namespace: str, interface: str, engine: str) -> None:
     """Frames on this interface are what they look like."""
-    # With them on, loss and queue limits would act on super-packets of 64 kB.
-    features = [part for name in ("tso", "gso", "gro", "tx", "rx", "sg") for part in (name, "off")]
-    run([*inside(namespace, engine), "ethtool", "-K", interface, *features])
+    run([*inside(namespace, engine), "ethtool", "-K", interface, *OFFLOADS_OFF])
 
 
 def _link(namespace: str) -> dict[str, Any]:
@@ -252,28 +342,54 @@ def _link(namespace: str) -> dict[str, Any]:
     return link
 
 
-def counters(namespaces: Iterable[str], engine: str) -> dict[str, dict[str, int]]:
-    """What each namespace counts by itself: its interface's packets and bytes, UDP, TCP and IP counters.
+def counters(end: str, sides: Sequence[Compartment], engine: str) -> dict[str, int]:
+    """What the networks at an end count by themselves: the end's interface its packets and bytes, all
+    together UDP, TCP and IP counters.
 
-    Names as in /proc/net/snmp and /proc/net/netstat (``Udp.RcvbufErrors``); ``link.rx_packets`` and so on.
+    Names as in /proc/net/snmp and /proc/net/netstat (``Udp.RcvbufErrors``); ``link.rx_packets`` and so on;
+    ``sides.tx_dropped``: packets that were lost between the end and its sides.
     """
-    found = {}
-    for namespace in namespaces:
-        command = [*inside(namespace, engine), "cat", "/proc/net/snmp", "/proc/net/netstat", "/proc/net/dev"]
-        found[namespace] = _parse_counters(run(command))
+    command = [*inside(end, engine), "cat", *(f"/proc/net/{file}" for file in COUNTERS)]
+    text = run(command)
+    found = _parse_counters(text)
+    found["sides.tx_dropped"] = sum(_dropped(text).values()) - found["link.tx_dropped"]
+    for one in sides:
+        text = one.read_net(*COUNTERS)
+        for name, value in _parse_counters(text).items():
+            if not name.startswith("link."):
+                found[name] = found.get(name, 0) + value
+        found["sides.tx_dropped"] += sum(_dropped(text).values())
     return found
 
 
-def unread_bytes(namespace: Namespace, engine: str) -> dict[str, int]:
-    """What TCP holds ready for programs that they have not read, in bytes by local address."""
-    lines = run([*inside(namespace, engine), "cat", "/proc/net/tcp"]).splitlines()[1:]
+COUNTERS = ("snmp", "netstat", "dev")
+"""Files of /proc/net."""
+
+
+def received_packets(side: Compartment) -> int:
+    """What the interface of a side's own network received."""
+    return _parse_counters(side.read_net("dev"))["link.rx_packets"]
+
+
+def unread_bytes(side: Compartment) -> dict[str, int]:
+    """What TCP holds ready for programs of a side that they have not read, in bytes by local address."""
     found: dict[str, int] = {}
-    for line in lines:
+    for line in side.read_net("tcp").splitlines()[1:]:
         _, local, _, state, queues, *_ = line.split()
         if state != "0A":  # whose queue is of connections
             address = ".".join(str(octet) for octet in reversed(bytes.fromhex(local.partition(":")[0])))
             found[address] = found.get(address, 0) + int(queues.partition(":")[2], 16)
     return found
+
+
+def _dropped(text: str) -> dict[str, int]:
+    """What each interface of /proc/net/dev could not send."""
+    rows = (line.partition(":") for line in text.splitlines())
+    return {
+        name.strip(): int(numbers.split()[11])
+        for name, _, numbers in rows
+        if len(numbers.split()) == 16 and numbers.split()[0].isdigit()
+    }
 
 
 def _parse_counters(text: str) -> dict[str, int]:

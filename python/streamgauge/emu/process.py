@@ -8,17 +8,15 @@ import shutil
 import signal
 import subprocess
 import time
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from streamgauge.emu.compartments import Compartment
 from streamgauge.systems.adapter import READY_FILE, FlowSetup, Process, place, whose
 from streamgauge.systems.command import UNSUPPORTED, programs_path
 from streamgauge.systems.player_files import FileRefusedError, exists_in, printable, read_in, tail_of
-
-SHOWN_UID = 1000
-"""User id that players see in the ordinary user's way."""
 
 FIRST_BYTES = 1 << 20
 """Of its output, in which the line is looked for by which it is ready."""
@@ -191,7 +189,7 @@ def _signal(number: int) -> str:
 
 def furnish(flow: FlowSetup, spec: Process, owner: int | None) -> None:
     """Makes a process's folders, copies its helpers and writes its files. `owner` is the user whose folder it
-    is to be, if not this one."""
+    is to be, if not this one. The compartment of its side is there."""
     out, shared = flow.out(spec.side, spec.name), flow.shared(spec.side)
     helpers = flow.helpers(spec.side, spec.name)
     for folder in (out, shared, helpers):
@@ -213,31 +211,25 @@ def furnish(flow: FlowSetup, spec: Process, owner: int | None) -> None:
         (out / name).chmod(0o644)
 
 
-def start(flow: FlowSetup, spec: Process, *, is_main: bool, way: str, uid: int) -> Running:
-    """Starts a process of a flow in its namespace, without privileges unless it is trusted."""
+def start(flow: FlowSetup, spec: Process, *, is_main: bool, compartment: Compartment) -> Running:
+    """Starts a process of a flow in its compartment, without privileges unless it is trusted."""
     out = flow.out(spec.side, spec.name)
-    command = [str(flow.engine), "run-as", "--netns", spec.namespace]
-    if spec.trusted:
-        command.append("--keep-privileges")
-    else:
-        shown = str(uid if way == "root" else SHOWN_UID)
-        command += ["--uid", shown, "--gid", shown]
     environment = {
         "PATH": programs_path(),
         "LANG": "C.UTF-8",
         "HOME": str(out),
         "TMPDIR": str(out),
         "XDG_RUNTIME_DIR": str(out),
-        "XDG_CACHE_HOME": str(flow.folder.parent.parent / "cache"),
+        "XDG_CACHE_HOME": str(compartment.cache),
         **flow.variables(spec.side, spec.name),
         **spec.environment,
     }
     if spec.control:
         environment["STREAMGAUGE_CONTROL"] = "1"
     stdout, stderr = _log(out / "stdout.log"), _log(out / "stderr.log")
-    with stdout, stderr:
+    with stdout, stderr, nullcontext() if spec.trusted else compartment.children():
         popen = subprocess.Popen(
-            [*command, "--", *spec.command],
+            compartment.command(spec.command, trusted=spec.trusted),
             stdin=subprocess.PIPE if spec.control else subprocess.DEVNULL,
             stdout=stdout,
             stderr=stderr,

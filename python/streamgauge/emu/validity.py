@@ -255,7 +255,7 @@ def _preflight(found: ValidityVerdict, preflight: Mapping[str, Any]) -> None:
 def _witnesses(found: ValidityVerdict, plan: Mapping[str, Any], measured: Mapping[str, Any]) -> None:
     """The kernel's own counts at the ends against what the emulator says it delivered."""
     found.none_of("witness", expectation.witnesses(plan, measured))
-    found.none_of("veths", expectation.veths(measured))
+    found.none_of("veths", [*expectation.veths(measured), *expectation.sides(plan, measured)])
     faults = []
     for end, values in measured["counters"].items():
         for name in ("Udp.RcvbufErrors", "Udp.SndbufErrors"):

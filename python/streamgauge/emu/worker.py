@@ -17,10 +17,11 @@ from typing import Any
 from streamgauge import _native
 from streamgauge.emu import controls
 from streamgauge.emu import network as net
+from streamgauge.emu.compartments import Compartments
 from streamgauge.emu.conduct import Conductor
 from streamgauge.emu.errors import TrialBrokenError
 from streamgauge.emu.helper import Helper
-from streamgauge.emu.inside import FIRST_RUNS, WORK, answer, tell
+from streamgauge.emu.inside import WORK, answer, tell
 from streamgauge.emu.logs import keep_logs
 from streamgauge.emu.path_pairs import PathPair, path_pairs
 from streamgauge.emu.trial_request import FIRST_PORT, PORTS_PER_FLOW, TrialRequest, command_lines
@@ -45,7 +46,11 @@ def run(request: TrialRequest) -> dict[str, Any]:
     engine = str(WORK / "bin" / "streamgauge-engine")
     tell(say="setting up namespaces")
     loaders = controls.register(request.own_controls, engine=engine, logs=logs)
-    network = net.build(flows, relays, engine=engine, own_controls=request.own_controls)
+    compartments = Compartments.plan(flows, relays, way=request.way, player_uid=request.player_uid)
+    compartments.make(engine=engine, log=logs / "sides.log", sysctls=net.sysctl_files())
+    network = net.build(
+        flows, relays, engine=engine, own_controls=request.own_controls, compartments=compartments
+    )
     link = start_link(request, pairs, engine, logs, cross=any(flow.at_router for flow in flows))
     try:
         class_ = link.expect("ready")
@@ -58,6 +63,7 @@ def run(request: TrialRequest) -> dict[str, Any]:
             pairs=pairs,
             link=link,
             network=network,
+            compartments=compartments,
             engine=engine,
             tell=tell,
         )
@@ -67,6 +73,7 @@ def run(request: TrialRequest) -> dict[str, Any]:
                 loader.poll()  # raises if it died, and with it the control for new connections
         finally:
             conductor.kill_all()
+            compartments.end()
             log_remarks = keep_logs([*flows, *relays], logs)
     finally:
         if link.popen.poll() is None:
@@ -115,10 +122,6 @@ def lay_out(request: TrialRequest, relays: list[RelaySetup]) -> list[FlowSetup]:
     """Makes the work folders, brings media where an unprivileged user can read it."""
     (WORK / "bin").mkdir(parents=True)
     (WORK / "media").mkdir()
-    (WORK / "cache").mkdir()
-    if FIRST_RUNS.is_dir():
-        shutil.copytree(FIRST_RUNS, WORK / "cache", dirs_exist_ok=True)
-    (WORK / "cache").chmod(0o777)
     # Copied, not linked: the package may lie where players may not look.
     shutil.copy2(request.engine, WORK / "bin" / "streamgauge-engine")
     at = {relay.name: relay.player_ip for relay in relays}

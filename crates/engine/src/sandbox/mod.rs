@@ -5,15 +5,20 @@
 //! both, and when pid 1 ends the kernel kills every process of the pid namespace.
 
 mod enter;
+mod filter;
 mod init;
+mod limits;
 mod netns;
 mod run_as;
+mod sides;
 mod unshare;
+mod view;
 
 pub use enter::{EnterArgs, enter};
 pub use init::{InitArgs, init};
 pub use netns::{NetnsArgs, netns};
 pub use run_as::{RunAsArgs, run_as};
+pub use sides::sides;
 pub use unshare::{SandboxArgs, sandbox};
 
 use std::ffi::{CString, OsStr, OsString};

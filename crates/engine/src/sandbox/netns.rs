@@ -104,7 +104,8 @@ fn inside(ids: Option<(u32, u32)>) -> Result<()> {
     bring_up_loopback()
 }
 
-fn bind(name: &str, of: &str) -> Result<()> {
+/// Gives the network namespace of the process `of` a name.
+pub fn bind(name: &str, of: &str) -> Result<()> {
     let path = Path::new("/run/netns").join(name);
     File::create_new(&path).map_err(|e| EngineError::io("make", &e).at(&path))?;
     let source = format!("/proc/{of}/ns/net");

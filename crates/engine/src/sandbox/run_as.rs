@@ -1,13 +1,16 @@
 //! Into a network namespace, without privileges.
 
 use std::ffi::OsString;
+use std::fs::File;
+use std::path::Path;
 
 use nix::libc;
-use nix::sched::{CloneFlags, unshare};
-use nix::unistd::{Gid, Uid, getegid, geteuid, setgroups, setresgid, setresuid};
+use nix::sched::{CloneFlags, setns, unshare};
+use nix::unistd::{Gid, Uid, chdir, getegid, geteuid, setgroups, setresgid, setresuid};
 
-use super::exec;
+use super::limits::{self, Limit};
 use super::unshare::map_ids;
+use super::{exec, filter};
 use crate::error::{EngineError, Result};
 use crate::sys::{self, check};
 
@@ -23,6 +26,13 @@ pub struct RunAsArgs {
     /// A name in /run/netns, or a path with a slash.
     #[arg(long)]
     netns: Option<String>,
+    /// Pid 1 of the side whose files, IPC and (without --netns) network the command is to have. Its pid namespace must
+    /// be this process's already.
+    #[arg(long, value_name = "PID")]
+    side: Option<i32>,
+    /// A bound of what the command may use: NAME=VALUE, names as in setrlimit(2).
+    #[arg(long, value_name = "NAME=VALUE", conflicts_with = "keep_privileges")]
+    limit: Vec<Limit>,
     /// Enter the namespace, but stay who we are.
     #[arg(long)]
     keep_privileges: bool,
@@ -36,11 +46,35 @@ pub fn run_as(args: &RunAsArgs) -> Result<u8> {
     if let Some(name) = &args.netns {
         sys::enter_netns(name)?;
     }
+    if let Some(pid) = args.side {
+        enter_side(pid, args.netns.is_none())?;
+    }
     if !args.keep_privileges {
+        limits::first_to_go();
         drop_privileges(args.uid, args.gid)?;
+        limits::set(&args.limit)?;
         keep_three_streams()?;
+        filter::refuse()?;
     }
     Err(exec(&args.command))
+}
+
+/// Enters the namespaces of pid 1 of a side, and the working folder as the side has it.
+fn enter_side(pid: i32, network: bool) -> Result<()> {
+    // Its name, since the descriptor would lead out of the side's files.
+    let folder = std::env::current_dir().map_err(|e| EngineError::io("read the working folder", &e))?;
+    // By the sandbox's /proc, in which `pid` counts; it is out of sight with the first of them.
+    let open = |kind: &str| {
+        let path = format!("/proc/{pid}/ns/{kind}");
+        File::open(&path)
+            .map_err(|e| EngineError::io("open a namespace of the side", &e).at(Path::new(&path)))
+    };
+    let kinds = if network { &["net", "ipc", "uts", "mnt"][..] } else { &["ipc", "uts", "mnt"] };
+    for file in kinds.iter().map(|kind| open(kind)).collect::<Result<Vec<_>>>()? {
+        setns(file, CloneFlags::empty())
+            .map_err(|e| EngineError::io("enter a namespace of the side", &e.into()))?;
+    }
+    chdir(&folder).map_err(|e| EngineError::io("enter the working folder", &e.into()).at(&folder))
 }
 
 fn drop_privileges(uid: u32, gid: u32) -> Result<()> {

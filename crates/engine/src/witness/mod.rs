@@ -41,6 +41,9 @@ struct Flow {
     name: String,
     server_ip: Ipv4Addr,
     player_ip: Ipv4Addr,
+    /// Where its TCP at this end is, if not in the witness's own network namespace.
+    #[serde(default)]
+    netns: Option<String>,
 }
 
 /// Bytes of a stamp in the file: the kernel's (CLOCK_REALTIME ns, i64), Ethernet bytes (u32), the flow's place in `flows`
@@ -64,7 +67,8 @@ pub fn run(config: Config) -> Result<()> {
     sys::enter_netns(&config.netns)?;
     let mut ring = Ring::open(&config.interface, RingOptions::headers(16_384, Outgoing::Capture))?;
     let commands = Commands::from_stdin()?;
-    let tcp = config.tcp.as_ref().map(tcp::Sampler::open).transpose()?;
+    let tcp =
+        config.tcp.as_ref().map(|tcp| tcp::Sampler::open(tcp, &config.flows, &config.netns)).transpose()?;
     let mut seen = Seen { counts: vec![Counts::default(); config.flows.len() + 1], stamps: None, tcp };
     seen.stamps = config.stamps.as_ref().map(|_| Vec::with_capacity(1 << 16));
     let mut drops_before = 0;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::Flow;
 use super::diag::{Diag, State};
 use crate::error::{EngineError, Result};
-use crate::sys::{clock_ns, monotonic_ns};
+use crate::sys::{clock_ns, enter_netns, monotonic_ns};
 
 /// A connection whose SYN was seen is looked for so long.
 const PATIENCE_NS: i64 = 60_000_000_000;
@@ -67,7 +67,10 @@ impl Connection {
 pub struct Sampler {
     every_ns: i64,
     out: PathBuf,
-    diag: Diag,
+    /// One in each network namespace in which flows have their TCP.
+    diags: Vec<Diag>,
+    /// By flow, its place in `diags`.
+    asked: Vec<usize>,
     /// CLOCK_MONOTONIC; `None` before the trial's start.
     next_ns: Option<i64>,
     connections: Vec<Connection>,
@@ -75,17 +78,31 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Opened in the namespace of the end that sends.
-    pub fn open(config: &Config) -> Result<Self> {
+    /// Opened in the namespace of the end that sends, which is `netns`.
+    pub fn open(config: &Config, flows: &[Flow], netns: &str) -> Result<Self> {
         if config.every_ns <= 0 {
             return Err(EngineError::new("read the configuration", "tcp.every_ns: give more than 0").code(2));
         }
         let out = config.out.clone();
-        let diag = Diag::open()?;
+        let mut diags = vec![Diag::open()?];
+        let mut asked = Vec::with_capacity(flows.len());
+        for flow in flows {
+            asked.push(if let Some(own) = &flow.netns {
+                enter_netns(own)?;
+                diags.push(Diag::open()?);
+                diags.len() - 1
+            } else {
+                0
+            });
+        }
+        if diags.len() > 1 {
+            enter_netns(netns)?;
+        }
         Ok(Sampler {
             every_ns: config.every_ns,
             out,
-            diag,
+            diags,
+            asked,
             next_ns: None,
             connections: Vec::new(),
             cpu_ns: 0,
@@ -133,7 +150,7 @@ impl Sampler {
         let Some(next) = self.next_ns.filter(|&next| next <= now) else {
             // Of one that will be over before the next sample, at least the congestion control is known.
             for connection in self.connections.iter_mut().filter(|one| !one.open && !one.over) {
-                connection.ask(&mut self.diag);
+                connection.ask(&mut self.diags[self.asked[connection.flow]]);
             }
             return;
         };
@@ -146,7 +163,7 @@ impl Sampler {
     fn sample(&mut self) {
         let before = clock_ns(nix::libc::CLOCK_THREAD_CPUTIME_ID);
         for connection in self.connections.iter_mut().filter(|one| !one.over) {
-            let sample = connection.ask(&mut self.diag);
+            let sample = connection.ask(&mut self.diags[self.asked[connection.flow]]);
             connection.samples.extend(sample);
         }
         self.cpu_ns += clock_ns(nix::libc::CLOCK_THREAD_CPUTIME_ID) - before;
@@ -218,7 +235,7 @@ mod tests {
     #[test]
     fn a_connection_is_known_by_its_syn_from_either_end_and_once() {
         let out = PathBuf::from("/nonexistent");
-        let mut sampler = Sampler::open(&Config { every_ns: 1_000_000, out }).unwrap();
+        let mut sampler = Sampler::open(&Config { every_ns: 1_000_000, out }, &[], "").unwrap();
         let (server, player) = ([10, 1, 0, 1].into(), [10, 2, 0, 1].into());
         sampler.frame(0, server, player, &frame(TCP, 0x10));
         sampler.frame(0, server, player, &frame(17, SYN));
@@ -236,7 +253,7 @@ mod tests {
     #[test]
     fn no_sample_is_due_before_the_start_nor_made_up_for_later() {
         let out = PathBuf::from("/nonexistent");
-        let mut sampler = Sampler::open(&Config { every_ns: 10_000_000, out }).unwrap();
+        let mut sampler = Sampler::open(&Config { every_ns: 10_000_000, out }, &[], "").unwrap();
         assert_eq!(sampler.due_ms(), None);
         let t0 = monotonic_ns() - 35_000_000;
         sampler.start(t0);
@@ -248,7 +265,7 @@ mod tests {
 
     #[test]
     fn an_interval_of_nothing_is_refused() {
-        let error = Sampler::open(&Config { every_ns: 0, out: "x".into() }).unwrap_err();
+        let error = Sampler::open(&Config { every_ns: 0, out: "x".into() }, &[], "").unwrap_err();
         assert!(error.to_string().contains("tcp.every_ns"), "{error}");
     }
 }

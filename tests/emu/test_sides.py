@@ -1,0 +1,151 @@
+"""A side of a flow has its own files, processes, IPC and network: it harms neither the machine nor another
+flow, nor can it reach the emulator."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from driving import Person
+from scenarios import scenario
+from streamgauge.record import Record
+
+PROGRAMS = Path(__file__).parent / "programs"
+SERVER = (
+    "server: python3 -u -m http.server --bind $STREAMGAUGE_SERVER --directory /usr/share/common-licenses "
+    "$STREAMGAUGE_PORT"
+)
+FETCH = "curl -s -o $STREAMGAUGE_OUT/page http://$STREAMGAUGE_SERVER:$STREAMGAUGE_PORT/BSD"
+LEFT = b"sleep\000987653"
+"""The command of a process that outlives its player."""
+MARK = "streamgauge-was-here"
+
+
+def flow(name: str, player: str) -> str:
+    return f'  {name}: {{role: subject, system: {{name: {name}, player: "{player}", {SERVER}}}}}'
+
+
+def logs_of(person: Person, text: str, name: str) -> tuple[Path, dict[str, Any]]:
+    """Runs a scenario once; where its logs are, and the trial. What is tested holds in a starved one too."""
+    out = person.home / name
+    done = person.run(
+        "run", person.scenario(text), "--mode", "emu", "--seed", "1", "--out", str(out), "--json"
+    )
+    assert done.stdout, done.stderr
+    (trial,) = json.loads(done.stdout)["trials"]
+    return Path(trial["directory"]) / "logs", trial
+
+
+@pytest.fixture(scope="module")
+def intrusion(resident: Person) -> tuple[Person, dict[str, Any], dict[str, Any]]:
+    """A trial with a player that tries everything: what it found."""
+    shutil.copy(PROGRAMS / "intruder.py", resident.home)
+    (resident.home / ".bashrc").touch()
+    # Who runs it may write there.
+    for path in (resident.home / ".bashrc", resident.home):
+        path.chmod(0o777 if path.is_dir() else 0o666)
+    intrude = f"sh -c 'sleep 1; {FETCH}; python3 intruder.py {MARK} {resident.home}'"
+    text = scenario(flow("mine", intrude) + "\n" + flow("rival", f"sh -c '{FETCH}; sleep 60'"), until="5 s")
+    logs, trial = logs_of(resident, text, "intrusion")
+    said = (logs / "mine-player-stdout.log").read_text(encoding="utf-8")
+    return resident, json.loads(said), trial
+
+
+Intrusion = tuple[Person, dict[str, Any], dict[str, Any]]
+
+
+def test_the_machine_is_as_it_was(intrusion: Intrusion) -> None:
+    person, found, _ = intrusion
+    assert all(answer.startswith("refused") for answer in found["writes"].values()), found["writes"]
+    assert (person.home / ".bashrc").read_text() == ""
+    assert all(answer.startswith("done") for answer in found["own"].values()), found["own"]
+    assert not [folder for folder in ("/tmp", "/var/tmp", "/dev/shm") if (Path(folder) / MARK).exists()]
+
+
+def test_no_ipc_is_left(intrusion: Intrusion) -> None:
+    _, found, _ = intrusion
+    assert all(answer.startswith("done") for answer in found["ipc"].values()), found["ipc"]
+    for kind in ("shm", "msg"):
+        rows = Path(f"/proc/sysvipc/{kind}").read_text(encoding="ascii").splitlines()[1:]
+        assert not [row for row in rows if int(row.split()[0]) == 0x5347]
+    assert not (Path("/dev/mqueue") / MARK).exists()
+
+
+def test_what_a_player_leaves_behind_ends_with_its_trial(intrusion: Intrusion) -> None:
+    _, found, _ = intrusion
+    assert found["left"] > 1
+    lines = [one / "cmdline" for one in Path("/proc").iterdir() if one.name.isdigit()]
+    assert not [line for line in lines if line.exists() and LEFT in line.read_bytes()]
+
+
+def test_no_process_of_another_is_in_reach(intrusion: Intrusion) -> None:
+    _, found, _ = intrusion
+    (first,) = found["processes"]
+    assert first == "1" and " sides " in found["processes"]["1"], found["processes"]
+    assert found["reach"].pop("kill_others") == ["refused: No such process"]
+    assert all(answer.startswith("refused") for answer in found["reach"].values()), found["reach"]
+
+
+def test_another_flows_folders_are_not_there(intrusion: Intrusion) -> None:
+    _, found, trial = intrusion
+    assert found["flows"] == ["0"]
+    assert not (Path(trial["directory"]) / "logs" / "rival-player-events.jsonl").exists()
+
+
+def test_nothing_is_sent_as_another_flow_or_to_one(intrusion: Intrusion) -> None:
+    _, found, trial = intrusion
+    assert all(answer.startswith("refused") for answer in found["network"].values()), found["network"]
+    packets = Record.open(Path(trial["directory"])).packets
+    assert set(packets["flow"].unique()) <= {"mine", "rival"}
+    # A page over TCP each, and not one datagram.
+    assert packets.filter(flow="rival")["connection"].null_count() == 0
+
+
+def test_privileges_are_none_and_calls_that_no_player_needs_refused(intrusion: Intrusion) -> None:
+    person, found, _ = intrusion
+    assert found["status"] == {"CapEff": "0" * 16, "CapBnd": "0" * 16, "NoNewPrivs": "1", "Seccomp": "2"}
+    assert found["uid"] > 0 and (person.way == "user") == (found["uid"] == 1000)
+    assert set(found["calls"].values()) == {"refused: Operation not permitted"}, found["calls"]
+
+
+def test_what_a_command_names_in_tmp_it_finds_there(anyone: Person) -> None:
+    """The scenario lies in /tmp here, and so does what it runs."""
+    tool = anyone.home / "tools" / "tool.sh"
+    tool.parent.mkdir()
+    tool.write_text("#!/bin/sh\ncat beside.txt $(dirname $0)/table\n", encoding="ascii")
+    tool.chmod(0o755)
+    (tool.parent / "table").write_text("table\n")
+    (anyone.home / "beside.txt").write_text("beside\n")
+    assert str(anyone.home).startswith("/tmp/")
+    text = scenario(flow("web", f"sh -c '{FETCH}; {tool}'"), until="3 s")
+    logs, _ = logs_of(anyone, text, "named")
+    assert (logs / "web-player-stdout.log").read_text() == "beside\ntable\n"
+
+
+BOMB = "import os, time\nwhile True:\n try: os.fork()\n except OSError: time.sleep(60)\n"
+HOG = """
+import os
+asked = int(0.6 * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+print(len(bytearray(asked)))
+"""
+FILLER = """
+import os
+with open(os.environ["STREAMGAUGE_OUT"] + "/big", "wb") as file:
+    os.posix_fallocate(file.fileno(), 0, 5 << 30)
+"""
+
+
+def test_who_takes_too_much_ends_its_trial_and_nothing_else(anyone: Person) -> None:
+    for name, text in (("bomb", BOMB), ("hog", HOG), ("filler", FILLER)):
+        (anyone.home / f"{name}.py").write_text(text, encoding="ascii")
+    players = {name: f"sh -c '{FETCH}; exec python3 {name}.py'" for name in ("bomb", "hog", "filler")}
+    text = scenario("\n".join(flow(name, player) for name, player in players.items()), until="6 s")
+    _, trial = logs_of(anyone, text, "bounds")
+    said = " ".join(trial["why"])
+    assert not trial["valid"]
+    assert "flow bomb: its player ran" in said and "processes and threads at once" in said, said
+    assert "player of flow hog ended with status 1 (MemoryError)" in said, said
+    assert "player of flow filler ended with status 1 (OSError: [Errno 27] File too large)" in said, said
