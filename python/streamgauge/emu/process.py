@@ -111,9 +111,11 @@ class Running:
                 return exists_in(self.out, READY_FILE) or _listens(self.popen.pid, self.flow.port)
             case path:
                 file = Path(os.path.normpath(path))
-                if file.is_relative_to(self.flow.folder):
-                    # Programs own that folder, and could put a link to another file there.
-                    return exists_in(self.flow.folder, file.relative_to(self.flow.folder), filled=True)
+                # Programs own those folders, and could put a link to another file there.
+                side = self.spec.side
+                for folder in (self.flow.shared(side), self.flow.out(side), self.flow.folder):
+                    if file.is_relative_to(folder):
+                        return exists_in(folder, file.relative_to(folder), filled=True)
                 return file.is_file() and file.stat().st_size > 0
 
     def sign(self) -> str:
