@@ -59,3 +59,7 @@ class CannotRunError(StreamGaugeError):
     """This machine cannot do what was asked: a program or a privilege is missing. Says the remedy."""
 
     exit_status = 4
+
+
+class DoubtWarning(UserWarning):
+    """Input that can be used, and is probably not what was meant."""

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
 from streamgauge import _native
-from streamgauge.errors import ScenarioError
+from streamgauge.cli import main
+from streamgauge.errors import DoubtWarning, ScenarioError
+from streamgauge.scenario import Scenario, load
 
 ROOT = Path(__file__).parent.parent.parent
 TRACES = ROOT / "python" / "streamgauge" / "traces"
@@ -51,3 +54,49 @@ def test_a_refusal_is_a_scenario_error_of_one_line() -> None:
     assert "\n" not in str(caught.value)
     with pytest.raises(ScenarioError, match="no trace format is called"):
         _native.parse_trace("5\n", "nonsense")
+
+
+CSV = """\
+id: test/doubt
+title: A trace without a header
+path: {down: {rate: {csv: line.csv}, queue: droptail 20 kB}}
+flows: {bulk: {role: subject, traffic: bulk}}
+until: {time: 2 s}
+"""
+
+
+def test_a_trace_without_units_that_looks_of_others_is_doubted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "line.csv").write_text("0,2500\n1,3100\n")
+    (tmp_path / "my.yaml").write_text(CSV)
+    with pytest.warns(DoubtWarning, match="1000 x too little if they are kbit/s"):
+        (one,) = load(str(tmp_path / "my.yaml"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Scenario.model_validate(one.normalised())  # as records and a campaign's processes have it
+    assert main(["show", str(tmp_path / "my.yaml")]) == 0
+    (said,) = capsys.readouterr().err.splitlines()
+    assert said.startswith("streamgauge: warning: the trace ") and "`time_s,rate_kbps`" in said
+    (tmp_path / "line.csv").write_text("time_s,rate_kbps\n0,2500\n1,3100\n")
+    assert main(["show", str(tmp_path / "my.yaml")]) == 0
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("rtt_ms,kbps\n0,1\n", 'no column is called a time; rename the one that is meant ("rtt_ms")'),
+        (
+            "time_s,video_kbps\n0,1\n",
+            'no column is called a rate; rename the one that is meant ("video_kbps")',
+        ),
+        ("TIME_S,RATE_KBPS\n0,1\n", "its unit may be bits or bytes; write kbit/s or kbyte/s"),
+    ],
+)
+def test_a_column_that_is_not_named_is_not_guessed(text: str, says: str, tmp_path: Path) -> None:
+    (tmp_path / "line.csv").write_text(text)
+    (tmp_path / "my.yaml").write_text(CSV)
+    with pytest.raises(ScenarioError) as caught:
+        load(str(tmp_path / "my.yaml"))
+    assert says in str(caught.value) and "path.down.rate" in str(caught.value.key)

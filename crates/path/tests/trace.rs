@@ -102,6 +102,49 @@ fn a_trace_that_is_repeated_goes_on_where_it_ended() {
 }
 
 #[test]
+fn columns_are_found_by_their_names_and_units() {
+    let expected = [(0, 1_500_000), (500, 200_000)];
+    for text in [
+        "time_s,rate_kbps\n0,1500\n0.5,200\n",
+        "\u{feff}time_s,rate_kbps\r\n\r\n0,1500\r\n0.5,200\r\n",
+        "time_ms;rtt_ms;buffer_s;rate (Mbit/s)\n0;30;1;1.5\n500;30;2;0.2\n",
+        "seconds\tkbit/s\n0\t1500\n0.5\t200\n",
+        "\"t [ms]\",\"throughput [bit/s]\"\n\"0\",\"1500000\"\n\"500\",\"200000\"\n",
+        "video_kbps,bandwidth_kbps,timestamp_ms\n1,1500,17000\n1,200,17500\n",
+        "time_us,rate_kBps\n0,187.5\n500000,25\n",
+        "time (ns),rate (bytes/s)\n0,187500\n500000000,25000\n",
+        "Time_S,Bits per second\n0,1500000\n0.5,200000\n",
+        "0,1500000\n0.5,200000\n",
+        "0;1500000\n0.5;200000\n",
+    ] {
+        assert_eq!(rates(&read(text)), expected.map(|(ms, bps)| (ms, bps)), "{text:?}");
+    }
+}
+
+#[test]
+fn numbers_without_units_that_look_of_others_are_doubted() {
+    for (text, expected) in [
+        ("0,2500\n1,3100\n", "is 1000 x too little if they are kbit/s"),
+        ("0,2500000\n100000,3100000\n", "lines are 100000 s apart"),
+        ("0 2500000\n1 3100000\n2 1\n", "is 1000 x too much if they are kbit/s"),
+        ("0 0.0025\n1 0.0031\n", "is less than any link carries"),
+        ("0 2.5\n1000 3.1\n2000 3.1\n", "1000 x too far if they are ms"),
+    ] {
+        let doubt = read(text).doubt();
+        assert!(doubt.as_ref().is_some_and(|doubt| doubt.contains(expected)), "{text:?}: {doubt:?}");
+    }
+    for text in [
+        "time_s,rate_bps\n0,2500\n1,3100\n",
+        "0,2500000\n1,3100000\n",
+        "0 2.5\n1 3.1\n",
+        "9\n32\n",
+        "1 1 1 1 1000 1\n2 2 1 1 1000 1000\n",
+    ] {
+        assert_eq!(read(text).doubt(), None, "{text:?}");
+    }
+}
+
+#[test]
 fn each_refusal_says_where_what_and_what_to_do() {
     for (format, text, expected) in [
         (None, "", "the trace is empty; expected at least one line of data"),
@@ -130,8 +173,37 @@ fn each_refusal_says_where_what_and_what_to_do() {
         (
             None,
             "time_s,a_bps,b_bps\n",
-            "line 1: \"time_s,a_bps,b_bps\": two columns have a unit of rate; keep the one",
+            "line 1: no column is called a rate; rename the one that is meant (\"a_bps\", \"b_bps\"), such as rate_bps",
         ),
+        (
+            None,
+            "rtt_ms,kbps\n",
+            "line 1: no column is called a time; rename the one that is meant (\"rtt_ms\"), such as time_s or time_ms",
+        ),
+        (None, "buffer_s,rate_kbps\n", "line 1: no column is called a time; rename the one that is meant"),
+        (
+            None,
+            "time_s,video_kbps\n",
+            "line 1: no column is called a rate; rename the one that is meant (\"video_kbps\")",
+        ),
+        (
+            None,
+            "time_s,elapsed_ms,rate_bps\n",
+            "line 1: \"time_s\", \"elapsed_ms\" may each be the time; keep or rename all but the one that is meant",
+        ),
+        (None, "time_s,dl_kbps,ul_kbps\n", "line 1: \"dl_kbps\", \"ul_kbps\" may each be the rate"),
+        (
+            None,
+            "TIME_S,RATE_KBPS\n",
+            "line 1: column \"RATE_KBPS\": its unit may be bits or bytes; write kbit/s",
+        ),
+        (
+            None,
+            "time_s rate_kbps\n0 1\n",
+            "line 1: \"time_s rate_kbps\" is a header whose columns nothing separates",
+        ),
+        (None, "time_s;rate_mbps\n0;1,5\n", "line 2: \"1,5\" has a decimal comma; write a point"),
+        (None, "0,5;1\n", "line 1: \"0,5\" has a decimal comma; write a point"),
         (None, "time_s,rate_bps\n", "the trace is empty"),
         (None, "time_s,rate_bps\n0,1\n0,2\n", "line 3: its time is not later"),
         (None, "time_s,rate_bps\n5,1\n4,2\n", "line 3: its time is not later"),

@@ -414,8 +414,8 @@ fn canonical_json(py: Python<'_>, text: &str) -> PyResult<String> {
 }
 
 /// Reads a trace of a link; `format` is a name of it, or `None` to go by its first line. Returns `{"format",
-/// "samples", "duration_ns", "mean_bps", "rate"}` as JSON, where `rate` is a bottleneck's, its steps repeated
-/// until `lasts_ns`.
+/// "samples", "duration_ns", "mean_bps", "doubt", "rate"}` as JSON, where `doubt` is why its units are probably others
+/// (or null) and `rate` is a bottleneck's, its steps repeated until `lasts_ns`.
 #[pyfunction]
 #[pyo3(signature = (text, format=None, lasts_ns=None))]
 fn parse_trace(py: Python<'_>, text: &str, format: Option<&str>, lasts_ns: Option<u64>) -> PyResult<String> {
@@ -430,6 +430,7 @@ fn parse_trace(py: Python<'_>, text: &str, format: Option<&str>, lasts_ns: Optio
         "samples": trace.len(),
         "duration_ns": trace.duration.as_nanos(),
         "mean_bps": trace.mean().as_bps(),
+        "doubt": trace.doubt(),
         "rate": rate,
     }))
 }

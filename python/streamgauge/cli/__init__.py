@@ -52,6 +52,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _run(arguments: list[str] | None) -> int:
     try:
         from streamgauge.cli.app import command
+        from streamgauge.cli.doubts import doubts_remarked
 
         loaded = command()
         if signal.getsignal(signal.SIGINT) is _end_at_once:
@@ -61,7 +62,8 @@ def _run(arguments: list[str] | None) -> int:
         for polite in (signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(polite) is signal.SIG_DFL:
                 signal.signal(polite, signal.default_int_handler)
-        status = loaded.main(args=arguments, prog_name="streamgauge", standalone_mode=False)
+        with doubts_remarked():
+            status = loaded.main(args=arguments, prog_name="streamgauge", standalone_mode=False)
         sys.stdout.flush()
     except StreamGaugeError as error:
         return _fail(str(error), error.exit_status)

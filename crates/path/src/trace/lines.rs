@@ -127,7 +127,8 @@ pub fn room(line: usize, samples: usize) -> Result<(), TraceError> {
 pub fn not_later(line: usize) -> TraceError {
     TraceError::at(
         line,
-        "its time is not later than that of the line before; expected ascending times: sort the lines",
+        "its time is not later than that of the line before; expected ascending times: sort the lines, and keep \
+         one of each time",
     )
 }
 

@@ -4,7 +4,7 @@
 //! | format | a line | source |
 //! |---|---|---|
 //! | `mahimahi` | ms of one delivery opportunity | mm-link(1) |
-//! | `csv` | time,rate with units in the header | ours |
+//! | `csv` | time,rate (or time;rate, or by tabs) with units in the header | ours |
 //! | `pensieve` | s Mbit/s | Mao et al., "Neural Adaptive Video Streaming with Pensieve", SIGCOMM 2017: "cooked" traces |
 //! | `byte_log` | epoch, ms, latitude, longitude, bytes, ms | Riiser et al., MMSys 2013 (HSDPA, Norway); van der Hooft et al., IEEE Communications Letters 20(11), 2016 (4G, Ghent) |
 //! | `ucc`, `ucc_up` | G-NetTrack's CSV, `DL_bitrate` or `UL_bitrate` in kbit/s | Raca et al., MMSys 2018 (4G) and 2020 (5G), Cork |
@@ -15,6 +15,7 @@ mod lines;
 mod mahimahi;
 mod pensieve;
 mod ucc;
+mod units;
 
 use std::fmt;
 use std::str::FromStr;
@@ -67,10 +68,22 @@ impl TraceFormat {
     /// The format that the first line with something on it looks like.
     fn detect(lines: &mut Lines<'_>) -> Result<Self, TraceError> {
         let (number, line) = lines.peek()?.ok_or_else(TraceError::empty)?;
-        if line.contains(',') {
+        let columns = line.split_whitespace().count();
+        let is_named = line.chars().any(char::is_alphabetic);
+        if let Some(separator) = csv::separator(line)
+            // Numbers between tabs are as those between spaces.
+            && (separator != '\t' || is_named)
+        {
             return Ok(if ucc::is_header(line) { TraceFormat::Ucc } else { TraceFormat::Csv });
         }
-        match line.split_whitespace().count() {
+        if columns > 1 && is_named && line.chars().next().is_some_and(char::is_alphabetic) {
+            let what = format!(
+                "{} is a header whose columns nothing separates but spaces; put commas, semicolons or tabs there",
+                lines::quote(line)
+            );
+            return Err(TraceError::at(number, what));
+        }
+        match columns {
             1 => Ok(TraceFormat::Mahimahi),
             2 => Ok(TraceFormat::Pensieve),
             6 => Ok(TraceFormat::ByteLog),
@@ -144,7 +157,18 @@ pub struct Trace {
     pub samples: Samples,
     /// How long it lasts, > 0: after this it may begin again.
     pub duration: Duration,
+    /// The text names the units of its numbers.
+    pub names_units: bool,
 }
+
+/// No link that media are streamed over is slower.
+const SLOW_BPS: u64 = 10_000;
+
+/// No link of which there are such traces is faster.
+const FAST_BPS: u64 = 20_000_000_000;
+
+/// Nobody measures a link so seldom.
+const SPARSE: Duration = Duration::from_secs(90);
 
 impl Trace {
     /// The longest text, bytes.
@@ -175,13 +199,15 @@ impl Trace {
             Some(format) => format,
             None => TraceFormat::detect(&mut lines)?,
         };
-        let (samples, duration) = match format {
-            TraceFormat::Mahimahi => mahimahi::parse(lines)?,
+        let named = |(samples, duration)| (samples, duration, true);
+        let unnamed = |(samples, duration)| (samples, duration, false);
+        let (samples, duration, names_units) = match format {
+            TraceFormat::Mahimahi => unnamed(mahimahi::parse(lines)?),
             TraceFormat::Csv => csv::parse(lines)?,
-            TraceFormat::Pensieve => pensieve::parse(lines)?,
-            TraceFormat::ByteLog => byte_log::parse(lines)?,
-            TraceFormat::Ucc => ucc::parse(lines, "DL_bitrate")?,
-            TraceFormat::UccUp => ucc::parse(lines, "UL_bitrate")?,
+            TraceFormat::Pensieve => unnamed(pensieve::parse(lines)?),
+            TraceFormat::ByteLog => unnamed(byte_log::parse(lines)?),
+            TraceFormat::Ucc => named(ucc::parse(lines, "DL_bitrate")?),
+            TraceFormat::UccUp => named(ucc::parse(lines, "UL_bitrate")?),
         };
         if let Samples::Rates(rates) = &samples
             && rates.iter().all(|(_, rate)| rate.as_bps() == 0)
@@ -190,7 +216,44 @@ impl Trace {
                 "every rate is 0, so nothing would ever leave; expected one above 0",
             ));
         }
-        Ok(Trace { format, samples, duration })
+        Ok(Trace { format, samples, duration, names_units })
+    }
+
+    /// Why its numbers are probably of other units than its format takes them for, and what to do. `None` if nothing
+    /// looks odd, or if the text names its units.
+    pub fn doubt(&self) -> Option<String> {
+        let Samples::Rates(rates) = &self.samples else { return None };
+        if self.names_units {
+            return None;
+        }
+        let mean = self.mean().as_bps();
+        let typical = self.duration.div(rates.len() as u64);
+        match self.format {
+            TraceFormat::Csv if mean < SLOW_BPS => Some(format!(
+                "without a header rates are bit/s, and {mean} bit/s on the mean is 1000 x too little if they are \
+                 kbit/s: begin the file with a line such as `time_s,rate_kbps`"
+            )),
+            TraceFormat::Csv if typical >= SPARSE => Some(format!(
+                "without a header times are s, and lines are {} s apart, 1000 x too far if they are ms: begin the \
+                 file with a line such as `time_ms,rate_bps`",
+                typical.as_nanos() / 1_000_000_000
+            )),
+            TraceFormat::Pensieve if mean >= FAST_BPS => Some(format!(
+                "without a header rates are Mbit/s (pensieve), and {} Mbit/s on the mean is 1000 x too much if they \
+                 are kbit/s: write it as csv with a header such as `time_s,rate_kbps`",
+                mean / 1_000_000
+            )),
+            TraceFormat::Pensieve if mean < SLOW_BPS => Some(format!(
+                "without a header rates are Mbit/s (pensieve), and {mean} bit/s on the mean is less than any link \
+                 carries: write it as csv with a header such as `time_s,rate_kbps`"
+            )),
+            TraceFormat::Pensieve if typical >= SPARSE => Some(format!(
+                "without a header times are s (pensieve), and lines are {} s apart, 1000 x too far if they are ms: \
+                 write it as csv with a header such as `time_ms,rate_mbps`",
+                typical.as_nanos() / 1_000_000_000
+            )),
+            _ => None,
+        }
     }
 
     /// As a bottleneck's rate. Opportunities repeat by themselves; rates are written out again and again until

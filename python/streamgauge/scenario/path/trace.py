@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from functools import cache, lru_cache
 from importlib import resources
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from streamgauge.errors import ScenarioError
+from streamgauge.errors import DoubtWarning, ScenarioError
 from streamgauge.scenario.path.common import Settings
 from streamgauge.scenario.values import Model, issue, nearest
 
@@ -56,9 +57,12 @@ class TraceFile(Settings):
             return data
         text = _read(data["file"])
         try:
-            _parsed(text, data.get("format"), None)
+            parsed = _parsed(text, data.get("format"), None)
         except ScenarioError as error:
             raise issue(f"the trace {data['file']}: {error.message}", "file") from None
+        if parsed["doubt"] and "digest" not in data:
+            # A scenario that is read again, in a record or by a process of a campaign, has the digest.
+            warnings.warn(f"the trace {data['file']}: {parsed['doubt']}", DoubtWarning, stacklevel=2)
         found = _digest(text)
         if data.get("digest", found) != found:
             raise issue(
