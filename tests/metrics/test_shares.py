@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from streamgauge.cli import main
 from streamgauge.metrics import compute, harm, max_min
 from streamgauge.metrics.capacity import carried_bits
 from streamgauge.metrics.grid import grid_of
 from streamgauge.metrics.shares import as_rtp, wire_rate_bps
+from streamgauge.record import Record
 from streamgauge.scenario import from_text, lower
 from synthetic import constant, record
 
@@ -73,6 +76,10 @@ def test_capacity_in_each_sample() -> None:
     square = {"square": {"first": 1000, "second": 3000, "period": 2_000_000_000}}
     assert carried_bits(square, grid) == pytest.approx([500, 500, 1500, 1500] * 2)
     assert carried_bits({"constant": 100}, grid) == pytest.approx([50] * 8)
+    trace = {"times": [1, 600_000_000, 700_000_000, 1_000_000_000], "bytes": 125, "period": 1_000_000_000}
+    # One at the end of a second is in the next one's first half.
+    expected = [1000, 2000] + [2000, 2000] * 3
+    assert carried_bits({"opportunities": trace}, grid) == pytest.approx(expected)
     assert carried_bits({}, grid) is None
 
 
@@ -149,3 +156,26 @@ def test_harm_is_none_to_all_where_company_makes_worse(x: float, y: float, more:
     found = harm(alone, beside, more_is_better=more)
     assert 0 <= found < 1
     assert found == pytest.approx(harm(1 / alone, 1 / beside, more_is_better=not more))
+
+
+GREEDY = """
+id: test/greedy
+title: One greedy download on a trace
+path: {down: {rate: {trace: NAME}, queue: droptail 150 kB, delay: 10 ms}, up: {delay: 10 ms}}
+flows: {bulk: {role: subject, traffic: bulk, congestion_control: cubic}}
+until: {time: 60 s}
+repetitions: {sim: 1}
+measure: {window: [10 s, 60 s], sample: 1 s}
+"""
+
+
+@pytest.mark.parametrize("trace", ["lte-walking", "hsdpa-bus"])
+def test_a_lone_greedy_flow_has_its_fair_share_in_every_window(trace: str, tmp_path: Path) -> None:
+    """Whose link goes from 1.2 to 4.9 Mbit/s, by opportunities or by steps."""
+    scenario = tmp_path / "greedy.yaml"
+    scenario.write_text(GREEDY.replace("NAME", trace))
+    assert main(["run", str(scenario), "--mode", "sim", "--out", str(tmp_path / "out")]) == 0
+    (trial,) = (tmp_path / "out").rglob("trial.json")
+    metrics = compute(Record.open(trial.parent))
+    shares = [metrics.value("max_min_share", "bulk", begin, begin + 5.0) for begin in range(10, 60, 5)]
+    assert min(shares) > 0.9 and max(shares) < 1.02, shares

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from streamgauge.emu.concurrency import ConcurrentTrials
 from streamgauge.errors import CannotRunError
+from streamgauge.scenario.path.capacity import highest_bps
 
 Way = Literal["root", "user"]
 
@@ -53,17 +54,13 @@ class Virtual:
 
 
 def _rates(path: Any) -> Iterator[float]:
-    """The rates of a plan's bottlenecks, in bit/s; of one that follows a trace its mean at each second is not
-    looked up: it counts as of the middle speed's."""
+    """The highest rate of each of a plan's bottlenecks, in bit/s; one that is not known counts as of the
+    middle speed's."""
     for stages in (path or {}).values():
         for stage in stages:
-            rate = stage["kind"].get("bottleneck", {}).get("rate", {})
-            yield from (float(rate[key]) for key in ("constant",) if key in rate)
-            yield from (float(bps) for _, bps in rate.get("steps", ()))
-            square = rate.get("square", {})
-            yield from (float(square[key]) for key in ("first", "second") if key in square)
-            if "trace" in rate:
-                yield _FAST[-1][0]
+            if "bottleneck" in stage["kind"]:
+                highest = highest_bps(stage["kind"]["bottleneck"]["rate"])
+                yield _FAST[-1][0] if highest is None else highest
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,8 @@ from typing import Any
 import polars as pl
 
 from streamgauge.claims.dimension import DATA, RATE, TIME, plain, say
-from streamgauge.link_command.capacity import bottleneck, capacity_bits
+from streamgauge.link_command.capacity import bottleneck
+from streamgauge.scenario.path.capacity import capacity_bits
 
 __all__ = ["SCHEMA", "in_words", "summarise"]
 
@@ -95,7 +96,7 @@ def _bottleneck(rows: pl.DataFrame, settings: Mapping[str, Any], begin: int, end
     could = capacity_bits(settings["rate"], begin, min(last, end))
     waited = sent.select((pl.col("t_out") - pl.col("t_in")) / 1e9).to_series()
     return {
-        "utilisation_percent": 100 * 8 * int(sent[size].sum()) / could if could > 0 else None,
+        "utilisation_percent": 100 * 8 * int(sent[size].sum()) / could if could else None,
         "queue": {"delay_s": _percentiles(waited), "max_bytes": _integer(rows["queue_bytes"].max())},
     }
 

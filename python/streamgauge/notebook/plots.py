@@ -13,7 +13,6 @@ from streamgauge.claims.dimension import RATE, Dimension, pick_unit
 from streamgauge.claims.names import is_event, named
 from streamgauge.errors import StreamGaugeError
 from streamgauge.metrics import TrialMetrics, interval
-from streamgauge.metrics.capacity import steps
 from streamgauge.metrics.frame import FlowInfo, bottleneck_of
 from streamgauge.metrics.queueing import limit_of_queue
 from streamgauge.metrics.result import StageMetrics
@@ -23,6 +22,7 @@ from streamgauge.notebook.compared import ComparedRuns
 from streamgauge.report.chart import COLOURS
 from streamgauge.report.courses import Courses, GroupCourse, band_words
 from streamgauge.report.model import Group
+from streamgauge.scenario.path.capacity import rate_steps
 
 __all__ = ["Plots"]
 
@@ -298,7 +298,7 @@ def _capacity(metrics: TrialMetrics) -> list[tuple[float, float]]:
     """The rate of the bottleneck that the flow under test crosses first, in bit/s."""
     stage = metrics.stages.get(_main_stage(metrics))
     end_s = float(metrics.grid.edges_ns[-1]) / 1e9
-    found = None if stage is None else steps(stage.info.settings.get("rate") or {}, end_s)
+    found = None if stage is None else rate_steps(stage.info.settings.get("rate") or {}, end_s)
     if not found:
         return []
     ends = [*(at for at, _ in found[1:]), end_s]

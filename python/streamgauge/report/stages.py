@@ -7,6 +7,7 @@ from typing import Any
 
 from streamgauge.claims.dimension import DATA, PERCENT, RATE, TIME, plain, say, say_exactly
 from streamgauge.metrics.queueing import limit_of_queue
+from streamgauge.scenario.path.capacity import mean_bps
 from streamgauge.scenario.path.words import DISCIPLINES, ports_in_words
 
 __all__ = ["queue_words", "rate_words", "stage_words"]
@@ -36,9 +37,11 @@ def _rate(rate: Mapping[str, Any]) -> str:
         return f"{first} and {second} in turn, every {_time(square['period'] / 2)}"
     if "opportunities" in rate:
         trace = rate["opportunities"]
-        mean = 8.0 * len(trace["times"]) * trace.get("bytes", 1504) / (trace["period"] / NS)
-        return f"a trace of {say(mean, RATE)} on the mean, repeated every {_time(trace['period'])}"
+        mean = mean_bps(rate, trace["period"])
+        return f"a trace of {say(mean or 0.0, RATE)} on the mean, repeated every {_time(trace['period'])}"
     steps = rate.get("steps") or []
+    if not steps:
+        return "a rate that is not known"
     shown = [f"{say_exactly(float(bps), RATE)} from {_time(at)}" for at, bps in steps[:6]]
     more = f" and {len(steps) - 6} more steps" if len(steps) > 6 else ""
     return ", ".join(shown) + more

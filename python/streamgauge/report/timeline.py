@@ -11,7 +11,6 @@ import numpy as np
 
 from streamgauge.claims.dimension import RATE, say_exactly
 from streamgauge.metrics import METRICS, TrialMetrics
-from streamgauge.metrics.capacity import steps as rate_steps
 from streamgauge.metrics.frame import DOWN, bottleneck_of
 from streamgauge.metrics.queueing import limit_of_queue
 from streamgauge.report.asked import plotted
@@ -31,6 +30,7 @@ from streamgauge.report.modes import (
 )
 from streamgauge.report.multiples import multiples
 from streamgauge.report.plots import Plot, PlotBlock, PlotLine, Threshold
+from streamgauge.scenario.path.capacity import rate_steps
 
 __all__ = ["DRAWN", "OF_FLOWS", "OF_STAGES", "WINDOW", "capacity_steps", "over_time"]
 

@@ -22,10 +22,13 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final, Literal, TypeVar
 
+import numpy as np
+
 from streamgauge.crosscheck.cases import MARK
 from streamgauge.scenario import Scenario
 from streamgauge.scenario.draws import draw
 from streamgauge.scenario.path import TraceFile, shipped_traces
+from streamgauge.scenario.path.capacity import bits_until
 from streamgauge.systems.registry import ADAPTIVE, ADAPTIVE_ELSEWHERE
 
 __all__ = ["KINDS", "SUBJECTS", "AbrCase", "AbrKind", "ComparedPlayer", "cases"]
@@ -285,16 +288,6 @@ def _by_second(name: str) -> tuple[float, ...]:
     trace = TraceFile.model_validate(name)
     length = trace.duration_ns() // 1_000_000_000
     plan = trace.rate_plan()
-    bits = [0.0] * length
-    if "opportunities" in plan:
-        told = plan["opportunities"]
-        for at_ns in told["times"]:
-            bits[min(at_ns // 1_000_000_000, length - 1)] += 8 * told["bytes"]
-    else:
-        ends = [at for at, _ in plan["steps"][1:]] + [length * 1_000_000_000]
-        for (begin, bps), end in zip(plan["steps"], ends, strict=True):
-            for second in range(begin // 1_000_000_000, -(-end // 1_000_000_000)):
-                inside = min(end, (second + 1) * 1_000_000_000) - max(begin, second * 1_000_000_000)
-                if second < length and inside > 0:
-                    bits[second] += bps * inside / 1e9
-    return tuple(each / 1000 for each in bits)
+    until = bits_until(plan, [second * 1_000_000_000 for second in range(length + 1)])
+    assert until is not None, "a trace is steps or opportunities"
+    return tuple(float(each) / 1000 for each in np.diff(until))
