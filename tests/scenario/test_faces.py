@@ -218,11 +218,23 @@ def test_addresses_reach_shorthand_stages_flows_and_checks() -> None:
 def test_a_stand_in_keeps_the_parameters_that_it_knows() -> None:
     sim = BUILT.in_mode("sim")
     assert sim.flows["qt"].system == "rtp"
-    assert sim.flows["qt"].parameters == {"transport": "udp"}
+    # It shows what GStreamer's decoder would.
+    assert sim.flows["qt"].parameters == {"transport": "udp", "decoder": "libavcodec"}
     assert sim.flows["qt"].clip == BUILT.flows["qt"].clip
     assert sim.flows["own"].traffic == "bulk"
     assert sim.flows["own"].congestion_control == "cubic"
     assert BUILT.in_mode("emu").flows["qt"].system == "rtsp"
+
+
+def test_a_stand_in_does_as_the_programs_do_unless_it_says_otherwise() -> None:
+    def decoder(changes: dict[str, object]) -> object:
+        return Flow.model_validate(changes).in_mode("sim").parameter("decoder")
+
+    flow = {"role": "subject", "system": "rtsp", "clip": "carphone-550k", "sim": {"system": "rtp"}}
+    assert decoder(flow) == "libavcodec"
+    assert decoder(flow | {"sim": {"system": "rtp", "parameters": {"decoder": "ideal"}}}) == "ideal"
+    assert decoder(flow | {"parameters": {"player": "ffmpeg"}}) == "ideal", "whose decoder is another's"
+    assert decoder(flow | {"system": "rtp", "sim": None}) == "ideal", "which stands in for nobody"
 
 
 def test_variants_multiply() -> None:

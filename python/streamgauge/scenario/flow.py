@@ -473,7 +473,7 @@ class Flow(Model):
                     changes["clip"] = None
         if (stand_in.congestion_control or FIXED) != FIXED:
             kept.pop("window", None)  # which no other controller knows
-        changes["parameters"] = {**kept, **stand_in.parameters}
+        changes["parameters"] = {**kept, **self._as_played(changes), **stand_in.parameters}
         if stand_in.clip is not None:
             changes["clip"] = stand_in.clip
         if stand_in.congestion_control is not None:
@@ -481,6 +481,13 @@ class Flow(Model):
         if stand_in.ecn is not None:
             changes["ecn"] = stand_in.ecn
         return self.changed(context={_OF_STAND_IN: stand_in.parameters.keys()}, **changes)
+
+    def _as_played(self, changes: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What its stand-in does as the programs do that it stands in for."""
+        entry, stand_in = self.registered, changes.get("system")
+        if entry is None or not isinstance(stand_in, str) or stand_in not in entry.stood_in_by:
+            return {}
+        return entry.stood_in_by[stand_in](entry.values(self.parameters))
 
     def parameter(self, name: str) -> ParameterValue | None:
         """The value of a registered system's parameter, its default filled in."""

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from streamgauge.systems.adapter import Clock, Collected, External, FlowSetup, Process, Program
 from streamgauge.systems.events import event, last
 from streamgauge.systems.machines import MACHINES, PACED_CLIP
-from streamgauge.systems.parameter import Parameter
+from streamgauge.systems.parameter import Parameter, ParameterValue
 from streamgauge.systems.player_files import FileRefusedError, read_in
 from streamgauge.systems.scripted import GSTREAMER, SYSTEM_PYTHON, ScriptedAdapter, player_of, script
 from streamgauge.systems.system import System
@@ -129,6 +129,11 @@ def _progress(text: str, clock: Clock) -> list[dict[str, object]]:
     return events
 
 
+def _decoder(values: Mapping[str, ParameterValue | None]) -> dict[str, str]:
+    """GStreamer's avdec_h264 discards pictures that came whole where certain others were lost."""
+    return {"decoder": "libavcodec"} if values.get("player") == GSTREAMER else {}
+
+
 SYSTEM = System(
     name="rtsp",
     title="RTSP video from gst-rtsp-server",
@@ -142,5 +147,6 @@ SYSTEM = System(
         ),
         "transport": MACHINES[PACED_CLIP].parameters["transport"],
     },
+    stood_in_by={PACED_CLIP: _decoder},
     adapter=Rtsp(),
 )

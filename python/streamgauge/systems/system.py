@@ -7,7 +7,7 @@ else's programs is described beside its adapter.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from streamgauge.systems.adapter import ACTIONS, Action, Adapter
@@ -49,6 +49,11 @@ class System:
     arrivals: bool = False
     #: The first of these parameters that does not go with another, of a system without a machine.
     unfit: Callable[[Mapping[str, ParameterValue | None]], Excess | None] | None = None
+    #: What a machine of ours that stands in for it does as its programs do, by that machine's name:
+    #: parameters for a flow with these values of its own. What a scenario says of its stand-in comes first.
+    stood_in_by: Mapping[str, Callable[[Mapping[str, ParameterValue | None]], Mapping[str, str]]] = field(
+        default_factory=dict
+    )
     #: What starts and reads it in emu.
     adapter: Adapter
 
