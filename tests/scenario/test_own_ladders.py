@@ -62,6 +62,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     encode(folder / "part2.mp4", "300k", "-c:v", "mpeg4")
     sound = ["-nostdin", "-loglevel", "error", "-f", "lavfi", "-i", "sine=duration=2", "sound.mp4"]
     subprocess.run(["ffmpeg", *sound], cwd=folder, check=True)
+    shutil.copyfile(folder / "sound.mp4", folder / "sound2.mp4")
+    sound[sound.index("sine=duration=2")] = "sine=duration=4"
+    subprocess.run(["ffmpeg", *sound[:-1], "long-sound.mp4"], cwd=folder, check=True)
+    turned = ["-i", "high.mp4", "-c", "copy", "-metadata:s:v:0", "rotate=270", "turned.mp4"]
+    subprocess.run(["ffmpeg", "-nostdin", "-loglevel", "error", *turned], cwd=folder, check=True)
     (folder / "text.mp4").write_text("no video")
     (folder / "empty.mp4").touch()
     shutil.copyfile(folder / "low.mp4", folder / "again.mp4")
@@ -141,7 +146,14 @@ BAD = [
     ("[low.mp4, none.mp4]", "files.1", "there is no media file {made}/none.mp4 (paths are relative to"),
     ("[text.mp4, low.mp4]", "files.0", "{made}/text.mp4: ffprobe cannot read it"),
     ("[low.mp4, empty.mp4]", "files.1", "{made}/empty.mp4: it is empty; copy it anew"),
-    ("[low.mp4, sound.mp4]", "files.1", "{made}/sound.mp4: it has no pictures; name a file of video"),
+    ("[sound.mp4, sound2.mp4]", "files", "there are no pictures; name the files that have them, too"),
+    (
+        "[low.mp4, sound.mp4, sound2.mp4]",
+        "files",
+        "sound.mp4 and sound2.mp4: each is sound alone, and a ladd",
+    ),
+    ("[low.mp4, long-sound.mp4]", "files", "long-sound.mp4: its sound lasts 4.0"),
+    ("[low.mp4, turned.mp4]", "files.1", "{made}/turned.mp4: it tells players to turn its pictures by"),
     ("[low.mp4]", "files", "has two or more, one of each rate (write such as 'file: {made}/low.mp4' with"),
     ("[]", "files", "has two or more, one of each rate (write such as 'files: [low.mp4, high.mp4]')"),
     ("[low.mp4, low.mp4]", "files.1", "two files are called low.mp4, and programs get all of them in one"),

@@ -26,7 +26,7 @@ fn ladder() -> LadderSpec {
                 .collect::<Vec<_>>()
                 .into(),
             key_frames: (0..15_000).step_by(50).collect::<Vec<_>>().into(),
-            content: None,
+            ..ClipSpec::default()
         };
         LevelSpec { bit_rate_bps, size: (1280, 720), clip }
     };

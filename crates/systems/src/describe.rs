@@ -25,6 +25,8 @@ pub trait System: Serialize + DeserializeOwned {
     const VERSION: u32;
     /// What it plays.
     const CONTENT: Content;
+    /// It plays pictures that are shown in another order than sent: B-frames.
+    const B_FRAMES: bool = true;
     /// What its machines say that metrics are made of, beside `media_end`.
     const EVENTS: &'static [EventKind];
     /// Whether a flow of it may be many short transfers: its settings have a field `arrivals`
@@ -295,6 +297,8 @@ pub struct Description {
     pub version: u32,
     /// What it plays.
     pub content: Content,
+    /// [`System::B_FRAMES`].
+    pub b_frames: bool,
     /// What it rides on if nothing is said.
     pub media_over: MediaOver,
     /// What its channels speak if nothing is said.
@@ -326,6 +330,7 @@ impl Description {
             title: S::TITLE,
             version: S::VERSION,
             content: S::CONTENT,
+            b_frames: S::B_FRAMES,
             media_over: S::usual().media_over(),
             protocols: S::usual().protocols(),
             presets: S::presets(),

@@ -10,33 +10,30 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
 
 from rich.markup import escape
 from rich.text import Text
 
 from streamgauge.campaign import Progress
 from streamgauge.claims.dimension import RATE, TIME, say, say_exactly
+from streamgauge.cli.film_ladder import asked_ladder, option_value
 from streamgauge.cli.output import heads, say_text, table
 from streamgauge.cli.progress import Bar
 from streamgauge.errors import CannotRunError, ScenarioError
 from streamgauge.media import (
     ClipEncoding,
     Content,
-    Ladder,
     asf,
     content_of_file,
     ladder_of_files,
     prepare,
     prepare_ladder,
 )
-from streamgauge.media.ladder import DESCRIPTION, rate_named, write_folder
+from streamgauge.media.ladder import DESCRIPTION, write_folder
 from streamgauge.media.package import MANIFEST, PLAYLIST, SEGMENT_INDEXES, SegmentIndex, write_presentation
-from streamgauge.units import Quantity, Rate, Size, Time, UnitError
+from streamgauge.units import Rate, Size, Time
 
 __all__ = ["clip_command", "ladder_command", "package_command"]
-
-Of = TypeVar("Of", bound=Quantity)
 
 
 def clip_command(name: str, file: Path, duration: str, audio: str, as_json: bool) -> None:
@@ -47,7 +44,7 @@ def clip_command(name: str, file: Path, duration: str, audio: str, as_json: bool
     """
     if file.suffix.lower() != ".mp4":
         raise ScenarioError(f"a clip is an MP4 file, and '{file}' has another name", hint="end it with .mp4")
-    length, sound = _said(Time, duration, "--duration"), _said(Rate, audio, "--audio")
+    length, sound = option_value(Time, duration, "--duration"), option_value(Rate, audio, "--audio")
     clip = replace(ClipEncoding.named(name, duration_s=length.s), audio_bps=sound.bps)
     encoded = prepare(clip)
     try:
@@ -81,12 +78,14 @@ def ladder_command(
     duration: str | None,
     audio: str | None,
     segment: str | None,
-    frame_rate: int | None,
+    frame_rate: str | None,
+    sizes: str | None,
     jobs: int | None,
     as_json: bool,
 ) -> None:
     """Encodes `sources[0]` at `rates`, or takes the files `sources` as a ladder; says what it is (in JSON,
-    `Content.summary`), and with `out` writes it there.
+    `Content.summary`), and with `out` writes it there. Of a film of the user's it says what is not encoded
+    as it is in the film.
 
     An `out` that ends as a file of Windows Media does is one file of all rates.
 
@@ -99,7 +98,8 @@ def ladder_command(
             raise ScenarioError(
                 "one source is no ladder", hint="say its --rates 235k,560k, or name two files or more"
             )
-        encoding = {"--duration": duration, "--audio": audio, "--frame-rate": frame_rate, "--jobs": jobs}
+        encoding: dict[str, object] = {"--duration": duration, "--audio": audio, "--frame-rate": frame_rate}
+        encoding |= {"--sizes": sizes, "--jobs": jobs}
         if idle := [option for option, given in encoding.items() if given is not None]:
             raise ScenarioError(
                 f"{' and '.join(idle)} {'says' if len(idle) == 1 else 'say'} how to encode, and files "
@@ -114,8 +114,9 @@ def ladder_command(
                 )
             return _write_one(asf.asf_of_files([Path(file) for file in sources]), one_file, as_json)
         names = {file: f"{number}-{Path(file).name}" for number, file in enumerate(sources)}
-        seconds = None if segment is None else _said(Time, segment, "--segment").s
+        seconds = None if segment is None else option_value(Time, segment, "--segment").s
         content = ladder_of_files([Path(file) for file in sources], segment_s=seconds)
+        said: list[str] = []
         files = {names[file]: Path(file) for file in sources}
         if out is not None:
             write_folder(content.with_files(names), files, out)
@@ -125,13 +126,14 @@ def ladder_command(
                 f"{len(sources)} sources cannot be encoded as one ladder",
                 hint="name one source, or leave --rates out for files that are a ladder already",
             )
-        ladder = Ladder(
-            source=sources[0],
-            rates_bps=_rates(rates),
-            duration_s=_said(Time, duration or "10 s", "--duration").s,
-            audio_bps=_said(Rate, audio or "0 bit/s", "--audio").bps,
-            frame_rate=frame_rate or 25,
-            segment_s=_said(Time, segment or "2 s", "--segment").s,
+        ladder, said = asked_ladder(
+            sources[0],
+            rates,
+            sizes=sizes,
+            duration=duration,
+            audio=audio,
+            segment=segment,
+            frame_rate=frame_rate,
         )
         with Bar("encodings") as bar:
             began = time.monotonic()
@@ -145,7 +147,7 @@ def ladder_command(
             else:
                 kept = prepare_ladder(ladder, jobs=jobs, tell=tell)
         if one_file is not None:
-            return _write_one(whole, one_file, as_json)
+            return _write_one(whole, one_file, as_json, said)
         content = Content.load(kept / DESCRIPTION)
         if out is not None:
             write_folder(
@@ -153,10 +155,10 @@ def ladder_command(
                 {encoding.file: kept / encoding.file for encoding in content.encodings if encoding.file},
                 out,
             )
-    _show(content, out, as_json, asked=rates is not None)
+    _show(content, out, as_json, said, asked=rates is not None)
 
 
-def _write_one(whole: bytes, file: Path, as_json: bool) -> None:
+def _write_one(whole: bytes, file: Path, as_json: bool, said: Sequence[str] = ()) -> None:
     """Writes a file of several rates, and says what is in it."""
     try:
         if file.exists() and not (file.is_file() and file.read_bytes() == whole):
@@ -172,8 +174,9 @@ def _write_one(whole: bytes, file: Path, as_json: bool) -> None:
         ) from error
     content = content_of_file(file)
     if as_json:
-        print(json.dumps(content.summary() | {"file": str(file)}))
+        print(json.dumps(content.summary() | {"file": str(file), "source": list(said)}))
         return
+    _say_all(said)
     say_text(f"{file}: {say_exactly(content.duration_ns / 1e9, TIME)}, {Size.of(len(whole))}")
     rows: list[list[Text | str]] = [[*heads("stream", "track", "mean", "size", "key frames")]]
     for number, track in enumerate(content.tracks, start=1):
@@ -215,21 +218,17 @@ def package_command(ladder: Path, out: Path, index: str | None, as_json: bool) -
     say_text(f"DASH: {out / MANIFEST}; HLS: {out / PLAYLIST}")
 
 
-def _rates(text: str) -> tuple[int, ...]:
-    """``235k,1.5M`` in bit/s."""
-    found = []
-    for part in text.split(","):
-        rate = rate_named(part)
-        if rate is None:
-            rate = _said(Rate, part, "--rates").bps
-        found.append(rate)
-    return tuple(found)
+def _say_all(lines: Sequence[str]) -> None:
+    for line in lines:
+        say_text(line)
 
 
-def _show(content: Content, out: Path | None, as_json: bool, *, asked: bool) -> None:
+def _show(content: Content, out: Path | None, as_json: bool, said: Sequence[str], *, asked: bool) -> None:
     if as_json:
-        print(json.dumps(content.summary() | ({} if out is None else {"folder": str(out)})))
+        where_is = {} if out is None else {"folder": str(out)}
+        print(json.dumps(content.summary() | {"source": list(said)} | where_is))
         return
+    _say_all(said)
     say_text(f"{content.name}, {say_exactly(content.duration_ns / 1e9, TIME)}")
     rows: list[list[Text | str]] = [[*heads("encoding", "track", "asked", "mean", "size", "key frames")]]
     for track in content.tracks:
@@ -248,10 +247,3 @@ def _show(content: Content, out: Path | None, as_json: bool, *, asked: bool) -> 
     segments = len(content.boundaries_ns())
     where = "" if out is None else f"; {out / DESCRIPTION} says where"
     say_text(f"key frames align: {segments} {'segment' if segments == 1 else 'segments'}{where}")
-
-
-def _said(kind: type[Of], text: str, option: str) -> Of:
-    try:
-        return kind(text)
-    except UnitError as error:
-        raise ScenarioError(str(error), file=option) from None

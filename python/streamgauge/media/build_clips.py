@@ -32,7 +32,9 @@ def build(source: str) -> dict[str, object]:
     encodings: dict[str, list[int]] = {}
     for rate in LADDER_BPS:
         clip = ClipEncoding(source=source, bit_rate_bps=rate, duration_s=2 * SETTLED_S)
-        encodings[str(rate)] = [frame.size for frame in packets(prepare(clip))][SETTLED_S * clip.frame_rate :]
+        encodings[str(rate)] = [frame.size for frame in packets(prepare(clip))][
+            int(SETTLED_S * clip.frame_rate) :
+        ]
     arguments = _arguments(clip)
     variable: dict[str, dict[str, object]] = {}
     for codec in CODECS:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Literal
 
@@ -33,8 +34,8 @@ class ClipEncoding:
 
     `bit_rate_bps` is the whole of what is encoded, sound included; containers and RTP come on top. `size` is
     (width, height) in pixels; without it the bit rate decides. H.264 constrained baseline without B-frames,
-    AAC-LC mono when `audio_bps` is above zero (a file's own sound; built-in content has a tone), a key frame
-    every `gop_s` seconds.
+    AAC-LC of `channels` when `audio_bps` is above zero (a file's own sound; built-in content has a tone), a
+    key frame every `gop_s` seconds.
 
     `rate_control` says what the rate is held over: a second, or (`variable`) the whole clip, so that quality
     stays and the rate does not. A variable rate may also be of MPEG-4 part 2 Simple Profile, which QuickTime
@@ -45,11 +46,12 @@ class ClipEncoding:
     bit_rate_bps: int
     duration_s: float
     audio_bps: int = 0
-    frame_rate: int = 25
+    frame_rate: int | Fraction = 25
     gop_s: float = 2.0
     size: tuple[int, int] | None = None
     rate_control: RateControl = "constant"
     codec: Codec = "h264"
+    channels: int = 1
 
     def __post_init__(self) -> None:
         if self.duration_s <= 0 or self.frame_rate <= 0 or self.gop_s <= 0:

@@ -114,11 +114,32 @@ class Frames:
 
     @property
     def interval_ns(self) -> int | None:
-        """The time between frames, where that is the same throughout; `None` where it is not."""
+        """The time between frames as they are shown, where that is the same throughout; `None` where it is
+        not."""
         interval = self.span_ns // len(self)
-        if interval and np.array_equal(self.times_ns, np.arange(len(self)) * interval):
+        if interval and np.array_equal(np.sort(self.times_ns), np.arange(len(self)) * interval):
             return interval if interval * len(self) == self.span_ns else None
         return None
+
+    @property
+    def display_order(self) -> Integers | None:
+        """The place of each in the order in which they are shown, from 0; `None` where that is the order in
+        which they are decoded. The two differ where there are B-frames."""
+        if np.all(np.diff(self.times_ns) >= 0):
+            return None
+        places = np.empty(len(self), dtype=np.int64)
+        places[np.argsort(self.times_ns, kind="stable")] = np.arange(len(self))
+        return places
+
+    def to_plan(self) -> dict[str, Any]:
+        """The frames as the plan of a trial has them written in."""
+        planned = {
+            "frame_interval": self.interval_ns,
+            "frame_bytes": self.sizes_bytes.tolist(),
+            "key_frames": self.keys.nonzero()[0].tolist(),
+        }
+        order = self.display_order
+        return planned if order is None else planned | {"display_order": order.tolist()}
 
     @property
     def bit_rate_bps(self) -> float:
@@ -140,7 +161,7 @@ class Frames:
         """Times are left out where they are regular, `interval_ns` then says them."""
         said: dict[str, Any] = {"span_ns": self.span_ns, "frame_bytes": self.sizes_bytes.tolist()}
         said["key_frames"] = np.flatnonzero(self.keys).tolist()
-        if (interval := self.interval_ns) is not None:
+        if (interval := self.interval_ns) is not None and self.display_order is None:
             return said | {"interval_ns": interval}
         return said | {"times_ns": self.times_ns.tolist()}
 

@@ -95,7 +95,18 @@ def prepare_wma(clip: ClipEncoding, *, run: Run = run_alone) -> Path:
         raise MediaError(f"{source}: it has no sound to encode; leave 'audio' out.")
     arguments = ["ffmpeg", "-nostdin", "-loglevel", "error", "-y"]
     arguments += _TONE if clip.is_built_in else ["-stream_loop", "-1", "-i", str(source)]
-    arguments += ["-map", "0:a:0", "-c:a", "wmav2", "-ac", "1", "-ar", "44100", "-b:a", str(clip.audio_bps)]
+    arguments += [
+        "-map",
+        "0:a:0",
+        "-c:a",
+        "wmav2",
+        "-ac",
+        str(min(2, clip.channels)),
+        "-ar",
+        "44100",
+        "-b:a",
+        str(clip.audio_bps),
+    ]
     name = f"{clip.label.rpartition('-')[0]}-sound-{clip.audio_bps / 1000:g}k"
     return _kept_wmv(name, arguments, clip, None if clip.is_built_in else source, run)
 
@@ -168,7 +179,7 @@ def encoder_arguments(clip: ClipEncoding, source: Path | None) -> list[str]:
 
 
 def _aac(clip: ClipEncoding) -> list[str]:
-    return ["-c:a", "aac", "-ac", "1", "-b:a", str(clip.audio_bps)]
+    return ["-c:a", "aac", "-ac", str(clip.channels), "-b:a", str(clip.audio_bps)]
 
 
 def source_arguments(clip: ClipEncoding, source: Path | None) -> list[str]:

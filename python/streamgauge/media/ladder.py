@@ -17,7 +17,7 @@ from typing import Protocol
 
 from streamgauge.errors import MediaError
 from streamgauge.media.clip import ClipEncoding
-from streamgauge.media.content import Content, Encoding, Track
+from streamgauge.media.content import Content, Encoding, Track, TrackKind
 from streamgauge.media.encode import Run, prepare, prepare_sound
 from streamgauge.media.probe import of_file
 from streamgauge.media.running import Programs
@@ -66,16 +66,19 @@ class Ladder:
     """Content to be encoded at several rates.
 
     `rates_bps` are of video alone; sound, if `audio_bps` is above zero, is a track of its own with one
-    encoding. A key frame begins each `segment_s` and stands nowhere else. Pictures are of the size that a
-    clip of that rate has (`ClipEncoding.picture`). Raises MediaError.
+    encoding. A key frame begins each `segment_s` and stands nowhere else. Pictures are of the `sizes`, one
+    for each rate, or without them of the size that a clip of that rate has (`ClipEncoding.picture`). Raises
+    MediaError.
     """
 
     source: str
     rates_bps: tuple[int, ...]
     duration_s: float
     audio_bps: int = 0
-    frame_rate: int = 25
+    frame_rate: int | Fraction = 25
     segment_s: float = 2.0
+    sizes: tuple[tuple[int, int], ...] | None = None
+    channels: int = 1
 
     def __post_init__(self) -> None:
         if len(self.rates_bps) < 2:
@@ -88,11 +91,24 @@ class Ladder:
                     "rates from the lowest up, each once."
                 )
         frames = Fraction(repr(float(self.segment_s))) * self.frame_rate
-        if self.segment_s <= 0 or frames.denominator != 1:
+        # 30000/1001 frames a second have no whole number of them in any round time.
+        even = Fraction(self.frame_rate).denominator != 1 or frames.denominator == 1
+        if self.segment_s <= 0 or not even:
             raise MediaError(
                 f"ladder {self.source}: segments of {self.segment_s:g} s are no whole number of frames at "
                 f"{self.frame_rate} a second; choose another length or frame rate."
             )
+        if self.sizes is not None and len(self.sizes) != len(self.rates_bps):
+            raise MediaError(
+                f"ladder {self.source}: {len(self.rates_bps)} rates have {len(self.sizes)} sizes; give one "
+                "for each rate."
+            )
+        for width, height in self.sizes or ():
+            if width < 16 or height < 16 or width % 2 or height % 2:
+                raise MediaError(
+                    f"ladder {self.source}: pictures of {width}x{height} cannot be encoded; give even "
+                    "numbers of at least 16."
+                )
         for rate in self.rates_bps:
             self.clip(rate)
 
@@ -104,6 +120,7 @@ class Ladder:
             duration_s=self.duration_s,
             frame_rate=self.frame_rate,
             gop_s=self.segment_s,
+            size=None if self.sizes is None else self.sizes[self.rates_bps.index(rate_bps)],
         )
 
     @property
@@ -114,6 +131,7 @@ class Ladder:
             bit_rate_bps=self.audio_bps + self.rates_bps[0],
             duration_s=self.duration_s,
             audio_bps=self.audio_bps,
+            channels=self.channels,
         )
 
     @property
@@ -190,6 +208,8 @@ def encoded(encoders: Mapping[str, Encoder], jobs: int | None, tell: Tell | None
 
 
 _SOUND = "audio.mp4"
+_SOUND_WITHIN_NS = 1_000_000_000
+"""How much longer or shorter than the pictures a file of sound may be: encoders add some blocks."""
 
 
 def _content(ladder: Ladder, files: dict[str, Path]) -> Content:
@@ -219,10 +239,11 @@ def _content(ladder: Ladder, files: dict[str, Path]) -> Content:
 
 def ladder_of_files(files: Sequence[Path], *, segment_s: float | None = None) -> Content:
     """Files that are taken as a ladder as they are: the first video of each is an encoding, in the order of
-    their rates; the first sound found is the track of sound.
+    their rates. The track of sound is that of the file without pictures, or else the first sound found.
 
     Segments are `segment_s` long at least, or from key frame to key frame. Raises MediaError for a file that
-    cannot be read or has no video, and if key frames do not align, with both names and the first time.
+    cannot be read, if no file has pictures or several have sound alone, and if key frames do not align, with
+    both names and the first time.
     """
     read = [of_file(file, name=str(file)).with_files({file.name: str(file)}) for file in files]
     return ladder_of(read, segment_s=segment_s, name=" ".join(map(str, files)))
@@ -231,20 +252,52 @@ def ladder_of_files(files: Sequence[Path], *, segment_s: float | None = None) ->
 def ladder_of(read: Sequence[Content], *, segment_s: float | None, name: str) -> Content:
     """The ladder called `name` of what was read in each of its files; as `ladder_of_files`."""
     video: list[Encoding] = []
-    sound: list[Encoding] = []
+    beside: list[Encoding] = []
+    alone: list[Encoding] = []
     for one in read:
-        video.append(one.video.encodings[0])
-        sound += [track.encodings[0] for track in one.tracks if track.kind == "audio" and not sound]
+        pictures = _first_of("video", one)
+        video += pictures
+        (beside if pictures else alone).extend(_first_of("audio", one))
+    if not video:
+        raise MediaError(f"{name}: there are no pictures; name the files that have them, too.")
+    if len(alone) > 1:
+        names = " and ".join(encoding.name.removesuffix("-audio") for encoding in alone)
+        raise MediaError(f"{names}: each is sound alone, and a ladder has one track of sound; name one.")
     video.sort(key=lambda encoding: encoding.bit_rate_bps)
-    tracks = [Track(kind="video", encodings=tuple(video))]
+    lasts_ns = min(encoding.frames.span_ns for encoding in video)
+    tracks = [Track(kind="video", encodings=tuple(_until(lasts_ns, one) for one in video))]
+    sound = alone or beside
+    if alone and abs(alone[0].frames.span_ns - lasts_ns) > _SOUND_WITHIN_NS:
+        seconds = alone[0].frames.span_ns / 1e9, lasts_ns / 1e9
+        raise MediaError(
+            f"{alone[0].name.removesuffix('-audio')}: its sound lasts {seconds[0]:.3f} s and the pictures "
+            f"{seconds[1]:.3f} s; cut both to one length (ffmpeg's option -t)."
+        )
     if sound:
         tracks.append(Track(kind="audio", encodings=(replace(sound[0], name="audio"),)))
     return Content(
         name=name,
-        duration_ns=min(encoding.frames.span_ns for encoding in video),
+        duration_ns=lasts_ns,
         segment_ns=round(segment_s * 1e9) if segment_s is not None else 1,
         tracks=tuple(tracks),
     )
+
+
+def _first_of(kind: TrackKind, content: Content) -> list[Encoding]:
+    """The first track's of that kind; none without one."""
+    return [track.encodings[0] for track in content.tracks if track.kind == kind][:1]
+
+
+def _until(lasts_ns: int, encoding: Encoding) -> Encoding:
+    """Without B-frames at the end that are shown after the shortest of all has ended: the rest of a group in
+    the order of decoding is no whole one."""
+    frames = encoding.frames
+    step, more_ns = frames.interval_ns, frames.span_ns - lasts_ns
+    # Files that differ by more than a frame are another film's.
+    if frames.display_order is None or step is None or not 0 < more_ns <= 1.5 * step:
+        return encoding
+    whole_ns = -(-lasts_ns // step) * step
+    return encoding if whole_ns >= frames.span_ns else replace(encoding, frames=frames.until(whole_ns))
 
 
 def write_folder(content: Content, files: dict[str, Path], folder: Path) -> None:

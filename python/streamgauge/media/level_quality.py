@@ -13,6 +13,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
@@ -187,7 +188,7 @@ def _due(record: PlayedRecord, said: pl.DataFrame, numbers: Sequence[int], spec:
     return max(1, min(total, (ends - began) // interval_ns))
 
 
-def _numbers(said: pl.DataFrame, flow: str, per_s: int) -> list[int]:
+def _numbers(said: pl.DataFrame, flow: str, per_s: int | Fraction) -> list[int]:
     """The frames that were shown, in their order."""
     found = [_AT.search(reason or "") for reason in said.filter(pl.col("name") == "frame_shown")["reason"]]
     numbers = [round(float(one[1]) * per_s) for one in found if one is not None]
@@ -210,7 +211,7 @@ def _sent_at_a_rate(said: pl.DataFrame, flow: str, rates_bps: Sequence[int]) -> 
     return [Sent(frame=0, encoding=rates_bps.index(int(told[0])))]
 
 
-def _sent(said: pl.DataFrame, flow: str, per_s: int, encodings: int) -> list[Sent]:
+def _sent(said: pl.DataFrame, flow: str, per_s: int | Fraction, encodings: int) -> list[Sent]:
     reasons = said.filter(pl.col("name") == "level_sent")["reason"]
     found = [one for one in (_SENT.search(reason or "") for reason in reasons) if one is not None]
     sent = [Sent(frame=round(float(one[2]) * per_s), encoding=int(one[1])) for one in found]

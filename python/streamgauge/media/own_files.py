@@ -14,7 +14,7 @@ from typing import TypeVar
 from streamgauge.errors import CannotRunError, MediaError, NoSuchMediaError
 from streamgauge.media.content import Content, Encoding
 from streamgauge.media.ladder import DESCRIPTION, ladder_of, write_folder
-from streamgauge.media.probe import of_file, streams_in
+from streamgauge.media.probe import of_file, rotation_of, streams_in
 from streamgauge.media.sources import cache_folder
 from streamgauge.units import Rate
 
@@ -84,8 +84,11 @@ def _head(file: Path, size: int, mtime_ns: int) -> None:
 @lru_cache(maxsize=64)
 def _whole(file: Path, _size: int, _mtime_ns: int) -> Content:
     content = of_file(file, name=file.name)
-    if all(track.kind != "video" for track in content.tracks):
-        raise MediaError(f"{file}: it has no pictures; name a file of video.")
+    if turned := rotation_of(file):
+        raise MediaError(
+            f"{file}: it tells players to turn its pictures by {turned} degrees, which not all do; turn them "
+            "in the encoding (`ffmpeg -i FILE -c:a copy TURNED.mp4`)."
+        )
     return content
 
 
@@ -103,8 +106,9 @@ def own_ladder(files: Sequence[Path], *, segment_s: float | None = None) -> Cont
     """Files that are taken as a ladder as they are, each named as it is called, the lowest rate first.
 
     They are encodings of one film: of one codec, as long as each other to a frame, all of them wide or all
-    upright, each of a rate of its own, with key frames at the same times. Sound and segments are as of
-    `ladder_of_files`. Raises MediaError that names the files which differ, and CannotRunError.
+    upright, each of a rate of its own, with key frames at the same times. One more may be its sound alone.
+    Sound and segments are as of `ladder_of_files`. Raises MediaError that names the files which differ, and
+    CannotRunError.
     """
     content = ladder_of(
         [_as_it_is(file, _whole) for file in files],

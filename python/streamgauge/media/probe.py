@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
@@ -13,11 +14,19 @@ from typing import Any
 import numpy as np
 
 from streamgauge.errors import CannotRunError, MediaError
-from streamgauge.media.clip import ClipEncoding
-from streamgauge.media.content import Content, Encoding, Frames, Track, TrackKind
+from streamgauge.media.clip import BUILT_IN, ClipEncoding
+from streamgauge.media.content import (
+    ALIGNED_WITHIN_NS,
+    Content,
+    Encoding,
+    Frames,
+    Integers,
+    Track,
+    TrackKind,
+)
 from streamgauge.media.frames import frame_interval_ns, frame_sizes, key_frames
 
-__all__ = ["of_clip", "of_file", "streams_in"]
+__all__ = ["FilmFacts", "film_facts", "of_clip", "of_file", "rotation_of", "streams_in"]
 
 _KINDS: dict[str, TrackKind] = {"video": "video", "audio": "audio", "subtitle": "text"}
 _SHORTEST_NS = 1_000_000
@@ -91,6 +100,62 @@ def of_file(file: Path, *, name: str | None = None, bit_rate_bps: int | None = N
     return Content(name=stem, duration_ns=longest, tracks=tuple(tracks))
 
 
+@dataclass(frozen=True, kw_only=True)
+class FilmFacts:
+    """A film of the user's, from its head."""
+
+    size: tuple[int, int]
+    """Width and height as it is shown: turned where the file says so."""
+    frame_rate: Fraction
+    """On average."""
+    is_steady: bool
+    """Frames are as far apart as each other, as far as the head tells."""
+    duration_s: float
+    channels: int
+    """Of its first sound; 0 without any."""
+
+
+def film_facts(file: Path) -> FilmFacts:
+    """What a ladder of a film takes over from it. Raises MediaError, also for a file without pictures, and
+    CannotRunError."""
+    if not file.is_file():
+        raise MediaError(
+            f"{file}: no such video file; correct its path, or name what ships: {', '.join(BUILT_IN)}."
+        )
+    entries = "format=duration:stream=codec_type,width,height,r_frame_rate,avg_frame_rate,duration,channels"
+    found = _probed(file, f"{entries}:stream_disposition=attached_pic")
+    streams = [one for one in found.get("streams", []) if not one.get("disposition", {}).get("attached_pic")]
+    pictures = next((one for one in streams if one.get("codec_type") == "video"), None)
+    if pictures is None:
+        raise MediaError(f"{file}: it has no pictures; name a file of video.")
+    sound: dict[str, Any] = next((one for one in streams if one.get("codec_type") == "audio"), {})
+    size = int(pictures["width"]), int(pictures["height"])
+    if rotation_of(file) % 180 == 90:
+        size = size[1], size[0]
+    highest, average = (_rate(pictures.get(key)) for key in ("r_frame_rate", "avg_frame_rate"))
+    rate = average or highest
+    # ffprobe leaves out what a container does not tell.
+    lasts = pictures.get("duration") or found.get("format", {}).get("duration")
+    if not rate or lasts is None or float(lasts) <= 0:
+        raise MediaError(
+            f"{file}: it does not tell {'how long it is' if rate else 'its frame rate'}; put it into MP4 "
+            "(`ffmpeg -i FILE -c copy FILE.mp4`)."
+        )
+    return FilmFacts(
+        size=size,
+        frame_rate=rate,
+        is_steady=abs(highest - rate) <= rate / 100,
+        duration_s=float(lasts),
+        channels=int(sound.get("channels", 0)),
+    )
+
+
+def _rate(text: str | None) -> Fraction:
+    """``30000/1001``; 0 for ``0/0``, which ffprobe says of what it does not know."""
+    above, _, below = (text or "0/0").partition("/")
+    return Fraction(int(above), int(below)) if below and int(below) else Fraction(0)
+
+
 def streams_in(file: Path) -> list[str]:
     """What the streams of a media file are (``video``, ``audio``, ``subtitle``, ...), from its head alone.
     Raises as `of_file` does."""
@@ -100,6 +165,17 @@ def streams_in(file: Path) -> list[str]:
         for stream in found.get("streams", [])
         if not stream.get("disposition", {}).get("attached_pic")
     ]
+
+
+def rotation_of(file: Path) -> int:
+    """By how many degrees a file tells players to turn its pictures, 0 to 359. Raises as `of_file` does."""
+    found = _probed(file, "stream=codec_type:stream_side_data=rotation:stream_tags=rotate")
+    for stream in found.get("streams", []):
+        if stream.get("codec_type") == "video":
+            told = [side["rotation"] for side in stream.get("side_data_list", []) if "rotation" in side]
+            told += [stream["tags"]["rotate"]] if "rotate" in stream.get("tags", {}) else []
+            return round(float(told[0])) % 360 if told else 0
+    return 0
 
 
 def _probed(file: Path, entries: str) -> dict[str, Any]:
@@ -140,7 +216,25 @@ def _frames(packets: list[dict[str, Any]], tick_s: Fraction, name: str) -> Frame
         lasts = int(times.max()) // max(1, len(times) - 1)
     sizes = [int(packet["size"]) for packet in usable]
     keys = [packet["flags"].startswith("K") for packet in usable]
-    return Frames(sizes, times, keys, int(times.max()) + max(lasts, _SHORTEST_NS), name=name)
+    span_ns = int(times.max()) + max(lasts, _SHORTEST_NS)
+    step_ns = _ns(max(ticks) - first, tick_s) / max(1, len(times) - 1)
+    return Frames(sizes, keys=keys, name=name, **_even(times, step_ns, span_ns))
+
+
+def _even(times_ns: Integers, step_ns: float, span_ns: int) -> dict[str, Any]:
+    """Times and span of frames; where a file's clock alone keeps the times from a fixed interval, with that.
+
+    30000/1001 frames a second are no whole number of ns apart, and Matroska rounds to ms.
+    """
+    as_read = {"times_ns": times_ns, "span_ns": span_ns}
+    interval, order = round(step_ns), np.argsort(times_ns, kind="stable")
+    places = np.arange(len(times_ns))
+    off_ns = np.abs(times_ns[order] - np.round(places * step_ns))
+    if not interval or off_ns.max() > ALIGNED_WITHIN_NS or abs(span_ns - len(places) * step_ns) > step_ns:
+        return as_read
+    even = np.empty_like(times_ns)
+    even[order] = places * interval
+    return {"times_ns": even, "span_ns": len(places) * interval}
 
 
 def _ns(ticks: int, tick_s: Fraction) -> int:

@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -102,10 +103,10 @@ def of_frames(
     return replace(found, frames_shown=len(there), frame_rate=frame_rate)
 
 
-def summary(name: str, per_s: int, seen: Pictures, whole: Pictures) -> Quality:
+def summary(name: str, per_s: int | Fraction, seen: Pictures, whole: Pictures) -> Quality:
     """Of all pictures, `per_s` a second, as they were seen, and as they are with nothing lost."""
     ssim = np.array(seen.ssim)
-    second = min(per_s, len(ssim))
+    second = min(round(per_s), len(ssim))
     means = np.convolve(ssim, np.full(second, 1 / second), mode="valid")
     worst = int(means.argmin())
     return Quality(
@@ -116,7 +117,7 @@ def summary(name: str, per_s: int, seen: Pictures, whole: Pictures) -> Quality:
         ssim=float(ssim.mean()),
         psnr_db=float(np.mean(seen.psnr_db)),
         worst_second_ssim=float(means[worst]),
-        worst_second_at_s=worst / per_s,
+        worst_second_at_s=float(worst / per_s),
         clip_ssim=float(np.mean(whole.ssim)),
         clip_psnr_db=float(np.mean(whole.psnr_db)),
         pictures=seen,

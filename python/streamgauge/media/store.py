@@ -194,10 +194,5 @@ def _clip_with_frames(
             f"{directory}: its plan plays encoding {number} of {content.name}, which has "
             f"{len(encodings)}; the plan is damaged."
         )
-    frames = encodings[number].frames
-    return {
-        **{key: value for key, value in clip.items() if key != "content"},
-        "frame_interval": frames.interval_ns,
-        "frame_bytes": frames.sizes_bytes.tolist(),
-        "key_frames": frames.keys.nonzero()[0].tolist(),
-    }
+    given = {key: value for key, value in clip.items() if key != "content"}
+    return given | encodings[number].frames.to_plan()

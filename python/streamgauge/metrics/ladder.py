@@ -92,5 +92,5 @@ def _asked(named: Any, duration_s: float) -> PlayedLadder:
     else:
         one = media_clip(clip, duration)
         clips, segment_s, audio_bps = [one], SEGMENT_S, one.audio_bps
-    levels = tuple(PlayedLevel(one.video_bps, one.picture, one.frame_rate, one.codec) for one in clips)
+    levels = tuple(PlayedLevel(one.video_bps, one.picture, float(one.frame_rate), one.codec) for one in clips)
     return PlayedLadder(levels, segment_s, audio_bps)

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from streamgauge.claims.dimension import plain
-from streamgauge.errors import MediaError
 from streamgauge.scenario.clips import media_clip, media_ladder
 from streamgauge.scenario.flow import Clip
-from streamgauge.scenario.media_files import own_ladder_of
+from streamgauge.scenario.media_files import in_segments, own_ladder_of
 from streamgauge.units import Time
 
 if TYPE_CHECKING:
@@ -31,7 +28,7 @@ def ladder_content(clip: str | Clip | None, duration: Time) -> Content:
     """
     assert clip is not None, "who plays a ladder is given a clip"
     if isinstance(clip, Clip) and clip.files is not None:
-        return _of_files(clip)
+        return in_segments(own_ladder_of(clip), clip)
     if isinstance(clip, Clip) and clip.ladder is not None:
         ladder = media_ladder(clip, duration)
         clips = [ladder.clip(rate) for rate in ladder.rates_bps]
@@ -68,17 +65,3 @@ def _of_clips(clips: tuple[ClipEncoding, ...], segment_ns: int, audio_bps: int, 
         tracks.append(Track(kind="audio", encodings=(sound,)))
     name = clips[0].label if len(clips) == 1 else f"{clips[0].label}-to-{video[-1].name}"
     return Content(name=name, duration_ns=duration.ns, segment_ns=segment_ns, tracks=tuple(tracks))
-
-
-def _of_files(clip: Clip) -> Content:
-    content = own_ladder_of(clip)
-    if clip.segment is not None:
-        return replace(content, segment_ns=clip.segment.ns)
-    keys = content.video.encodings[0].frames.key_times_ns.tolist()
-    apart = {round((later - sooner) / 1e6) for sooner, later in pairwise(keys)}
-    if len(apart) > 1:
-        raise MediaError(
-            f"{content.name}: its key frames are {plain(min(apart) / 1000)} to {plain(max(apart) / 1000)} s "
-            "apart; say how long segments are, such as 'segment: 4 s'."
-        )
-    return replace(content, segment_ns=apart.pop() * 1_000_000 if apart else content.duration_ns)

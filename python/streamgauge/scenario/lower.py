@@ -205,12 +205,7 @@ def _frames(content: Content, encoding: Encoding, contents: ContentStore | None)
     if contents is not None:
         number = content.encodings.index(encoding)
         return {"content": {"digest": contents.put(content), "encoding": number}}
-    frames = encoding.frames
-    return {
-        "frame_interval": frames.interval_ns,
-        "frame_bytes": frames.sizes_bytes.tolist(),
-        "key_frames": frames.keys.nonzero()[0].tolist(),
-    }
+    return encoding.frames.to_plan()
 
 
 def _ladder(flow: Flow, longest_ns: int, trial_ns: int, contents: ContentStore | None) -> Json:

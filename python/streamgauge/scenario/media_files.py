@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from streamgauge.claims.dimension import plain
 from streamgauge.errors import CannotRunError, MediaError, NoSuchMediaError
-from streamgauge.scenario.flow import Clip
+from streamgauge.scenario.flow import Clip, Flow
 from streamgauge.scenario.shape import Shape
 from streamgauge.scenario.values import Problem
+from streamgauge.systems.machines import MACHINES
+from streamgauge.systems.registry import Mode
 
 if TYPE_CHECKING:
     from streamgauge.media import Content
 
-__all__ = ["anchor_clip", "media_problems", "own_ladder_of", "segment_s"]
+__all__ = ["anchor_clip", "in_segments", "media_problems", "own_ladder_of", "segment_s"]
 
 _RELATIVE = "paths are relative to the scenario's file"
+_CODECS: Final = {
+    "video": ("H.264", "h264", "-c:v libx264 -c:a copy"),
+    "audio": ("AAC", "aac", "-c:v copy -c:a aac"),
+}
+"""What systems that this bed knows play, by the kind of a track: in words, as ffprobe names it, and how to
+get it."""
 
 
 def anchor_clip(clip: Any, folder: Path) -> None:
@@ -68,18 +79,61 @@ def media_problems(scenario: Shape) -> Iterator[Problem]:
         elif error is not None:
             yield Problem(where, str(error).rstrip("."))
     if not found:
-        yield from _ladders(clips)
+        yield from _ladders(scenario, clips)
 
 
-def _ladders(clips: list[tuple[tuple[str | int, ...], Clip]]) -> Iterator[Problem]:
+def _ladders(scenario: Shape, clips: list[tuple[tuple[str | int, ...], Clip]]) -> Iterator[Problem]:
     for where, clip in clips:
         if clip.files is not None:
             try:
-                own_ladder_of(clip)
+                content = own_ladder_of(clip)
+                for flow, mode in _players(scenario, where, clip):
+                    _playable(content, clip, flow, mode)
             except CannotRunError:
                 return
             except MediaError as error:
                 yield Problem((*where, "files"), str(error).rstrip("."))
+
+
+def _players(scenario: Shape, where: tuple[str | int, ...], clip: Clip) -> Iterator[tuple[Flow, Mode]]:
+    """The flows that play the clip at `where`, as each is in the mode in which it does."""
+    for name, flow in scenario.flows.items():
+        for mode in scenario.modes:
+            played = flow.in_mode(mode)
+            drawn = scenario.population is not None and scenario.population.is_for(name)
+            if played.clip == clip or (where[0] == "population" and drawn and played.clip is not None):
+                yield played, mode
+
+
+def _playable(content: Content, clip: Clip, flow: Flow, mode: Mode) -> None:
+    """Raises MediaError for what the system of `flow` does not play; a user's commands may play
+    anything."""
+    entry = flow.registered
+    if entry is None:
+        return
+    for track in content.tracks:
+        plays, codec, how = _CODECS.get(track.kind, ("", "", ""))
+        for one in track.encodings:
+            if codec and one.codec != codec:
+                raise MediaError(
+                    f"{one.file or one.name}: it is {one.codec}, and {entry.name} plays {plays}; encode it "
+                    f"(`ffmpeg -i FILE {how} FILE.mp4`)."
+                )
+    machine = MACHINES.get(entry.name) if mode in entry.ours else None
+    if machine is None or machine.content != "ladder":
+        return
+    for one in content.encodings:
+        if one.frames.interval_ns is None:
+            raise MediaError(
+                f"{one.file or one.name}: its frames are unevenly spaced, and {entry.name} plays a fixed "
+                "frame rate; encode all files at one (`ffmpeg -i FILE -vf fps=25 FILE.mp4`)."
+            )
+        if not machine.b_frames and one.frames.display_order is not None:
+            raise MediaError(
+                f"{one.file or one.name}: it has B-frames, and {entry.name} plays pictures in the order in "
+                "which they are shown; encode it without (ffmpeg's option -bf 0)."
+            )
+    in_segments(content, clip)
 
 
 def own_ladder_of(clip: Clip) -> Content:
@@ -93,3 +147,18 @@ def own_ladder_of(clip: Clip) -> Content:
 def segment_s(clip: Clip) -> float | None:
     """How long a clip's segments are at least, s, if it says so."""
     return None if clip.segment is None else clip.segment.s
+
+
+def in_segments(content: Content, clip: Clip) -> Content:
+    """The content of a clip of files in segments of one length. Raises MediaError where it does not say which
+    and key frames do not."""
+    if clip.segment is not None:
+        return replace(content, segment_ns=clip.segment.ns)
+    keys = content.video.encodings[0].frames.key_times_ns.tolist()
+    apart = {round((later - sooner) / 1e6) for sooner, later in pairwise(keys)}
+    if len(apart) > 1:
+        raise MediaError(
+            f"{content.name}: its key frames are {plain(min(apart) / 1000)} to {plain(max(apart) / 1000)} s "
+            "apart; say how long segments are, such as 'segment: 4 s'."
+        )
+    return replace(content, segment_ns=apart.pop() * 1_000_000 if apart else content.duration_ns)

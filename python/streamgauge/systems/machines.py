@@ -133,6 +133,8 @@ class Machine:
     version: int
     #: What it plays.
     content: Literal["none", "clip", "ladder"]
+    #: It plays pictures that are shown in another order than sent.
+    b_frames: bool
     #: What its media rides on if nothing is said.
     media_over: MediaOver
     #: What its channels speak if nothing is said, by carrier.
@@ -313,6 +315,7 @@ def _machine(told: Json) -> Machine:
         title=told["title"],
         version=told["version"],
         content=told["content"],
+        b_frames=told["b_frames"],
         media_over=told["media_over"],
         protocols={carrier: tuple(named) for carrier, named in told["protocols"].items()},
         presets=presets,
@@ -390,7 +393,7 @@ MACHINES: dict[str, Machine] = {told["name"]: _machine(told) for told in json.lo
 
 
 def _relay(told: Json) -> Machine:
-    plays = {"content": "none", "media_over": "tcp", "presets": [], "parts": {}}
+    plays = {"content": "none", "b_frames": True, "media_over": "tcp", "presets": [], "parts": {}}
     lacks = {"arrivals": False, "server": None, "player": None}
     return _machine(told | plays | lacks)
 

@@ -22,12 +22,13 @@ pub struct Asset {
 }
 
 impl Asset {
-    /// The clip, of which only the sizes are known: one track of video, repeated until it ends. Frames are decoded
-    /// and shown at once.
+    /// The clip, of which only the sizes are known: one track of video, repeated until it ends. Frames are shown when they
+    /// are decoded; where some are shown out of that order, all are shown so much later that each is decoded by then, as
+    /// in a file.
     pub fn of_clip(clip: &ClipSpec) -> Self {
         let interval = clip.frame_interval;
         let pass = clip.frame_bytes.len() as u64;
-        let frames = clip.duration.as_nanos().div_ceil(interval.as_nanos().max(1));
+        let (frames, delay) = (clip.frames(), clip.decoding_delay());
         let mut kinds = vec![UnitKind::Predicted; clip.frame_bytes.len()];
         if let Some(first) = kinds.first_mut().filter(|_| clip.key_frames.is_empty()) {
             *first = UnitKind::Key;
@@ -42,7 +43,8 @@ impl Asset {
             let at = interval * number;
             let within = (number % pass) as usize;
             let (bytes, kind) = (clip.frame_bytes[within], kinds[within]);
-            let unit = Unit { at, shown: at, offset, bytes, kind };
+            let shown = interval * (clip.shown_place(number) + delay);
+            let unit = Unit { at, shown, offset, bytes, kind };
             offset += u64::from(bytes);
             unit
         });
@@ -52,7 +54,7 @@ impl Asset {
             units: units.collect(),
             bytes: Bytes::Filler,
         };
-        Asset { name: clip.name.clone(), duration: clip.duration, tracks: vec![track] }
+        Asset { name: clip.name.clone(), duration: clip.duration + interval * delay, tracks: vec![track] }
     }
 
     /// All tracks' bits over the time that it plays; 0 if it plays no time.

@@ -50,16 +50,53 @@ pub struct Encoding {
 
 /// Frames in the order in which they are decoded and sent, repeated from their start where the content is longer.
 #[derive(Debug, Deserialize)]
+#[serde(from = "StoredFrames")]
 pub struct Frames {
-    /// Between two of them, where that is the same throughout.
-    #[serde(rename = "interval_ns")]
+    /// Between two of them as they are shown, where that is the same throughout.
     pub interval: Option<Duration>,
     /// Size of each in bytes.
-    #[serde(rename = "frame_bytes")]
     pub bytes: Numbers,
     /// Those that decode by themselves, counted from 0.
-    #[serde(rename = "key_frames")]
     pub keys: Numbers,
+    /// The place of each in the order in which they are shown, counted from 0; empty where that is this order.
+    pub display_order: Numbers,
+}
+
+/// As content is stored: with the interval where frames are shown in this order, else with the time at which each is.
+#[derive(Deserialize)]
+struct StoredFrames {
+    interval_ns: Option<Duration>,
+    #[serde(default)]
+    times_ns: Vec<u64>,
+    frame_bytes: Numbers,
+    key_frames: Numbers,
+}
+
+impl From<StoredFrames> for Frames {
+    fn from(stored: StoredFrames) -> Self {
+        let in_turn = stored.interval_ns.map(|interval| (interval, Numbers::default()));
+        let found = in_turn.or_else(|| out_of_turn(&stored.times_ns));
+        let (interval, display_order) = found.unzip();
+        Frames {
+            interval,
+            bytes: stored.frame_bytes,
+            keys: stored.key_frames,
+            display_order: display_order.unwrap_or_default(),
+        }
+    }
+}
+
+/// The interval between times that are evenly spaced in another order than theirs, and the place of each.
+fn out_of_turn(times_ns: &[u64]) -> Option<(Duration, Numbers)> {
+    let mut shown = times_ns.to_vec();
+    shown.sort_unstable();
+    let interval = *shown.get(1)?;
+    let is_even = (0u64..).zip(&shown).all(|(place, at)| place.checked_mul(interval) == Some(*at));
+    if interval == 0 || !is_even {
+        return None;
+    }
+    let places: Vec<u32> = times_ns.iter().map(|at| (at / interval) as u32).collect();
+    Some((Duration::from_nanos(interval), places.into()))
 }
 
 impl Content {

@@ -41,6 +41,21 @@ impl LadderSpec {
         self.video.iter().chain(&self.audio)
     }
 
+    /// Refuses pictures that are shown in another order than sent, for a system that sends each at the time at which it is
+    /// shown.
+    pub fn check_in_order(&self) -> Result<(), (&'static str, String)> {
+        match self.levels().find(|level| !level.clip.display_order.is_empty()) {
+            Some(level) => {
+                let name = &level.clip.name;
+                let what = format!(
+                    "{name} has B-frames, and this system sends pictures in the order of showing; encode with -bf 0"
+                );
+                Err(("video", what))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Takes all frames from `contents`, if the plan names content.
     ///
     /// # Errors

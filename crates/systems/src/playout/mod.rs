@@ -132,9 +132,16 @@ impl Playout {
         }
     }
 
-    /// What decodes the pictures, which are those of `clip` in turn.
+    /// What decodes the pictures, which are those of `clip` in turn. Streams with pictures out of order have their order
+    /// counts written out (pic_order_cnt_type 0), so that libavcodec discards none of them.
     pub fn decode_by(&mut self, decoder: Decoder, clip: &ClipSpec) {
-        self.decoder = (decoder == Decoder::Libavcodec).then(|| PictureOrder::new(clip));
+        let counts = decoder == Decoder::Libavcodec && clip.display_order.is_empty();
+        self.decoder = counts.then(|| PictureOrder::new(clip));
+    }
+
+    /// Units of `track` may be sent before others that are shown up to so many places earlier.
+    pub fn decodes_ahead(&mut self, track: usize, places: u64) {
+        self.tracks[track].decodes_ahead(places);
     }
 
     /// Keeps what comes from now on for `take_unit`.

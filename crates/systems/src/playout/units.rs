@@ -119,6 +119,8 @@ pub struct Units {
     /// The latest time that came, and the least step between two.
     newest: Option<Duration>,
     step: Option<Duration>,
+    /// So many that are shown after a unit may be sent before it.
+    ahead: usize,
 }
 
 impl Units {
@@ -134,7 +136,13 @@ impl Units {
             left: None,
             newest: None,
             step: None,
+            ahead: 0,
         }
+    }
+
+    /// So many units that are shown after another may be sent before it.
+    pub fn decodes_ahead(&mut self, units: u64) {
+        self.ahead = usize::try_from(units).unwrap_or(usize::MAX);
     }
 
     /// Timestamps count as `timeline` says from here on, unless they did so before but for a rounding.
@@ -278,9 +286,9 @@ impl Units {
         self.held.get(self.fallen)
     }
 
-    /// Nothing came of any unit after the next.
+    /// Nothing came of any unit that is sent after the next.
     pub fn is_dry(&self) -> bool {
-        self.held.len() <= self.fallen + 1
+        self.held.len() <= self.fallen.saturating_add(1).saturating_add(self.ahead)
     }
 
     /// The next falls due. Without anything of it or after it, that makes a unit only where they are numbered.

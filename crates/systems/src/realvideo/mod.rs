@@ -48,6 +48,7 @@ impl System for RealVideoSpec {
         "A ladder by RTSP and RDT from a server as RealNetworks', whose player changes levels as it plays";
     const VERSION: u32 = 3;
     const CONTENT: Content = Content::Ladder;
+    const B_FRAMES: bool = false;
     const EVENTS: &'static [EventKind] = &events([
         ("playout_start", "s"),
         ("frame_shown", "1"),
@@ -111,6 +112,7 @@ impl System for RealVideoSpec {
         self.player.check().map_err(within("app.realvideo.player"))?;
         self.server.check().map_err(within("app.realvideo.server"))?;
         self.ladder.check().map_err(within("app.realvideo.ladder"))?;
+        self.ladder.check_in_order().map_err(within("app.realvideo.ladder"))?;
         if self.ladder.video.len() > MOST_ENCODINGS {
             let what = format!("{} rates; give at most {MOST_ENCODINGS}", self.ladder.video.len());
             return Err(("app.realvideo.ladder.video".into(), what));

@@ -2,6 +2,7 @@
 
 use streamgauge_base::{Duration, RandomStream};
 
+use crate::media::ClipSpec;
 use crate::playout::Timeline;
 use crate::reception::Reports;
 use crate::rtp::RtpSpec;
@@ -20,6 +21,8 @@ pub struct SessionDescription {
     /// RTP-Info's `rtptime`.
     pub first_timestamp: u32,
     pub frame_interval: Duration,
+    /// Who has the order in which frames are shown.
+    clip: ClipSpec,
     /// Frames until the end of the clip.
     pub frames: u64,
     pub max_payload: u32,
@@ -41,7 +44,8 @@ impl SessionDescription {
             first_sequence: ids.bits() as u16,
             first_timestamp: ids.bits() as u32,
             frame_interval: spec.clip.frame_interval,
-            frames: spec.clip.duration.as_nanos().div_ceil(spec.clip.frame_interval.as_nanos()),
+            frames: spec.clip.frames(),
+            clip: spec.clip.clone(),
             max_payload: spec.max_payload,
             playout_delay: spec.playout_delay,
             rtcp_interval: spec.rtcp_interval,
@@ -50,14 +54,15 @@ impl SessionDescription {
         }
     }
 
-    /// When frame `number` is due, counted from frame 0.
+    /// When frame `number` is sent, counted from frame 0.
     pub fn offset(&self, number: u64) -> Duration {
         self.frame_interval * number
     }
 
-    /// The RTP timestamp of frame `number`.
+    /// The RTP timestamp of the frame that is sent as `number`: when it is shown (RFC 6184 section 5.1).
     pub fn timestamp(&self, number: u64) -> u32 {
-        self.first_timestamp.wrapping_add(ticks(self.offset(number)) as u32)
+        let shown = self.frame_interval * self.clip.shown_place(number);
+        self.first_timestamp.wrapping_add(ticks(shown) as u32)
     }
 
     /// What RTP timestamps mean, from the clip's start on.
@@ -97,7 +102,6 @@ mod tests {
 
     use super::*;
     use crate::describe::System;
-    use crate::media::ClipSpec;
 
     proptest! {
         #[test]

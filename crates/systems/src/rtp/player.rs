@@ -125,6 +125,7 @@ impl RtpPlayer {
         let is_stream = transport.is_stream();
         let mut playout = playout(&session, is_stream);
         playout.decode_by(spec.decoder, &spec.clip);
+        playout.decodes_ahead(0, spec.clip.decoded_ahead());
         RtpPlayer {
             reports: session.player_reports(),
             next_report: None,

@@ -57,6 +57,55 @@ fn over_a_clean_path_every_frame_is_shown_when_due() {
     assert_eq!((end.len(), end[0].value), (1, Some(500.0)));
 }
 
+/// I0 P4 B2 B1 B3, then P8 B6 B5 B7 P10 B9 again and again.
+fn with_b_frames(tcp: bool) -> RtpSpec {
+    let mut spec = spec(tcp);
+    spec.clip.display_order = vec![0, 4, 2, 1, 3, 8, 6, 5, 7, 9].into();
+    spec
+}
+
+#[test]
+fn b_frames_are_sent_in_the_order_of_decoding_and_shown_at_their_times() {
+    for tcp in [false, true] {
+        let stream = tcp.then_some(1_000_000);
+        let pipe = Pipe { stream_bytes_per_s: stream, ..Pipe::default() };
+        let pair = run(&with_b_frames(tcp), pipe, &[]);
+        let shown: Vec<f64> = named(&pair, "frame_shown").iter().filter_map(|event| event.value).collect();
+        assert_eq!(shown, (0..500).map(f64::from).collect::<Vec<_>>(), "in the order of showing");
+        assert!(named(&pair, "stall").is_empty() && named(&pair, "frame_late").is_empty());
+    }
+    // Over UDP the second frame, of one packet, has the timestamp of the fifth that is shown.
+    let pair = run(&with_b_frames(false), Pipe::default(), &[]);
+    let stamps: Vec<u32> = pair
+        .sent
+        .iter()
+        .filter(|sent| sent.channel == MEDIA)
+        .map(|sent| u32::from_be_bytes(sent.datagram.head()[4..8].try_into().unwrap()))
+        .collect();
+    let steps: Vec<i32> =
+        stamps[3..9].iter().map(|stamp| stamp.wrapping_sub(stamps[0]).cast_signed() / 3600).collect();
+    assert_eq!(steps, [0, 4, 2, 1, 3, 8]);
+}
+
+#[test]
+fn a_stream_waits_for_a_b_frame_though_a_later_picture_is_there() {
+    let outage = (Duration::from_secs(5), Duration::from_secs(9));
+    let pipe = Pipe { stream_bytes_per_s: Some(200_000), outage, ..Pipe::default() };
+    let pair = run(&with_b_frames(true), pipe, &[]);
+    assert_eq!((named(&pair, "stall").len(), named(&pair, "resume").len()), (1, 1));
+    assert_eq!(named(&pair, "frame_shown").len(), 500, "nothing is lost on a stream");
+    // The clip is 35 kB/s.
+    let slow = Pipe { stream_bytes_per_s: Some(25_000), ..Pipe::default() };
+    assert_eq!(named(&run(&with_b_frames(true), slow, &[]), "frame_shown").len(), 500);
+}
+
+#[test]
+fn libavcodec_discards_no_b_frame_as_out_of_order() {
+    let lossy = Pipe { drop: |n| n % 23 == 7, ..Pipe::default() };
+    let pair = run(&RtpSpec { decoder: Decoder::Libavcodec, ..with_b_frames(false) }, lossy, &[]);
+    assert!(named(&pair, "dropped_frames").is_empty());
+}
+
 #[test]
 fn payload_bytes_follow_the_clip() {
     let pair = run(&spec(false), Pipe::default(), &[]);

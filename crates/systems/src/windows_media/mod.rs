@@ -72,6 +72,7 @@ impl System for WindowsMediaSpec {
     const TITLE: &'static str = "A ladder by RTSP from a server as Microsoft's, whose player measures the link and thins what it takes";
     const VERSION: u32 = 1;
     const CONTENT: Content = Content::Ladder;
+    const B_FRAMES: bool = false;
     const EVENTS: &'static [EventKind] = &events([
         ("playout_start", "s"),
         ("frame_shown", "1"),
@@ -140,6 +141,7 @@ impl System for WindowsMediaSpec {
         self.player.check().map_err(within("app.windows_media.player"))?;
         self.server.check().map_err(within("app.windows_media.server"))?;
         self.ladder.check().map_err(within("app.windows_media.ladder"))?;
+        self.ladder.check_in_order().map_err(within("app.windows_media.ladder"))?;
         if self.ladder.video.len() > MOST_ENCODINGS {
             let what = format!("{} rates; give at most {MOST_ENCODINGS}", self.ladder.video.len());
             return Err(("app.windows_media.ladder.video".into(), what));

@@ -64,7 +64,9 @@ def _ladder(
     ] = None,
     duration: Annotated[
         str | None,
-        typer.Option("--duration", metavar="TIME", help="How long it plays; 10 s if left out."),
+        typer.Option(
+            "--duration", metavar="TIME", help="How long it plays; a film's length, or 10 s of what ships."
+        ),
     ] = None,
     audio: Annotated[
         str | None,
@@ -77,8 +79,14 @@ def _ladder(
         typer.Option("--segment", metavar="TIME", help="From key frame to key frame; 2 s if left out."),
     ] = None,
     frame_rate: Annotated[
-        int | None,
-        typer.Option("--frame-rate", metavar="N", min=1, max=240, help="Frames a second; 25 if left out."),
+        str | None,
+        typer.Option("--frame-rate", metavar="N", help="Frames a second; a film's own, or 25 of what ships."),
+    ] = None,
+    sizes: Annotated[
+        str | None,
+        typer.Option(
+            "--sizes", metavar="WxH,...", help="Of each rate's pictures; a film's own, or by the rate."
+        ),
     ] = None,
     jobs: Annotated[
         int | None,
@@ -92,15 +100,16 @@ def _ladder(
 
     FOLDER gets an MP4 file of H.264 for each rate, one of AAC if it has sound, and content.json, which has
     every frame's size, time and key flag. Encodings are kept by content and settings, so the same again takes
-    no time. Two or more files without --rates are taken as a ladder as they are, and held against the same
-    rule.
+    no time. A film's own size, frame rate, channels and length are kept unless an option says otherwise; the
+    output states each change. Two or more files without --rates are taken as a ladder as they are, and held
+    against the same rule.
 
     [b]Examples[/b]
 
       streamgauge ladder carphone --rates 235k,560k,1050k,1750k --out videos
 
-      streamgauge ladder my.mp4 --rates 500k,1.5M --duration 60s \
-        --audio 64kbit/s --segment 4s --out videos
+      streamgauge ladder my.mp4 --rates 500k@426x240,1.5M@640x360 \
+        --audio 128kbit/s --segment 4s --out videos
 
       streamgauge ladder low.mp4 high.mp4 --json
 
@@ -117,6 +126,7 @@ def _ladder(
         audio=audio,
         segment=segment,
         frame_rate=frame_rate,
+        sizes=sizes,
         jobs=jobs,
         as_json=as_json,
     )

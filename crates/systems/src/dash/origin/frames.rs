@@ -29,6 +29,8 @@ pub struct MadeFrames {
     sizes: Numbers,
     /// Which of them are key frames.
     keys: Vec<bool>,
+    /// The place of each in the order in which they are shown; empty where that is this order.
+    display_order: Numbers,
     /// Bytes before each, and of all.
     before: Vec<u64>,
     count: u64,
@@ -86,8 +88,9 @@ impl MadeFrames {
         MadeFrames {
             sizes: clip.frame_bytes.clone(),
             keys,
+            display_order: clip.display_order.clone(),
             before: before.collect(),
-            count: clip.duration.as_nanos().div_ceil(interval.as_nanos().max(1)),
+            count: clip.frames(),
             step: found.map(|(_, step)| step),
             interval,
             timescale: found.map_or(timescales[0], |(scale, _)| scale),
@@ -98,6 +101,14 @@ impl MadeFrames {
         match self.step {
             Some(step) => frame * step,
             None => to_ticks(self.interval * frame, self.timescale),
+        }
+    }
+
+    fn shown(&self, frame: u64) -> u64 {
+        let round = self.display_order.len() as u64;
+        match self.display_order.get(frame.checked_rem(round).unwrap_or(0) as usize) {
+            Some(place) if frame < self.count => self.at(frame / round * round + u64::from(*place)),
+            _ => self.at(frame),
         }
     }
 }
@@ -199,7 +210,7 @@ impl Frames {
     /// When it is shown.
     pub fn shown(&self, frame: u64) -> u64 {
         match self {
-            Frames::Made(made) => made.at(frame),
+            Frames::Made(made) => made.shown(frame),
             Frames::Stored(stored) => {
                 stored.frames.get(frame as usize).map_or(stored.end, |frame| frame.shown)
             }

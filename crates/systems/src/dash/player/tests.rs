@@ -33,7 +33,7 @@ fn level(bit_rate_bps: u64, seconds: u64) -> LevelSpec {
         frame_interval: ms(40),
         frame_bytes: vec![(bit_rate_bps / 200) as u32; 50].into(),
         key_frames: vec![0].into(),
-        content: None,
+        ..ClipSpec::default()
     };
     LevelSpec { bit_rate_bps, size: (320, 180), clip }
 }

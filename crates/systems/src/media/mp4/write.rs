@@ -98,7 +98,11 @@ fn runs(numbers: impl Iterator<Item = u32>) -> Vec<(u32, u32)> {
 }
 
 fn table(name: &[u8; 4], entries: usize, numbers: impl Iterator<Item = u32>) -> Vec<u8> {
-    full(name, 0, 0, words(once(entries as u32).chain(numbers)))
+    table_of(name, 0, entries, numbers)
+}
+
+fn table_of(name: &[u8; 4], version: u8, entries: usize, numbers: impl Iterator<Item = u32>) -> Vec<u8> {
+    full(name, version, 0, words(once(entries as u32).chain(numbers)))
 }
 
 fn tables(track: &Track, samples_at: u64) -> Result<Vec<u8>, WriteError> {
@@ -112,6 +116,12 @@ fn tables(track: &Track, samples_at: u64) -> Result<Vec<u8>, WriteError> {
     let times = runs(deltas.into_iter());
     let keys: Vec<u32> =
         (1..).zip(units).filter(|(_, unit)| unit.kind == UnitKind::Key).map(|(number, _)| number).collect();
+    // Signed, as some frames may be shown before those decoded ahead of them (section 8.6.1.3).
+    let later = units.iter().map(|unit| ticks(unit.shown).wrapping_sub(ticks(unit.at)) as u32);
+    let later = Some(runs(later)).filter(|later| later.iter().any(|(_, ticks)| *ticks != 0));
+    let ctts = later.map(|later| {
+        table_of(b"ctts", 1, later.len(), later.iter().flat_map(|&(count, ticks)| [count, ticks]))
+    });
     let mut at = samples_at;
     let mut chunks = Vec::new();
     for chunk in units.chunks(CHUNK_SAMPLES) {
@@ -135,6 +145,7 @@ fn tables(track: &Track, samples_at: u64) -> Result<Vec<u8>, WriteError> {
     Ok([
         full(b"stsd", 0, 0, [words([1]), sample_entry()].concat()),
         table(b"stts", times.len(), times.iter().flat_map(|&(count, delta)| [count, delta])),
+        ctts.unwrap_or_default(),
         table(b"stss", keys.len(), keys.iter().copied()),
         table(b"stsc", chunk_runs.len() / 3, chunk_runs.iter().copied()),
         full(b"stsz", 0, 0, stsz),

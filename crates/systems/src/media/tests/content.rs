@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 use streamgauge_base::Duration;
 
-use super::super::{ClipSpec, Content, ContentRef, Contents};
+use super::super::mp4::{read_head, write_head};
+use super::super::{Asset, ClipSpec, Content, ContentRef, Contents, LadderSpec, LevelSpec};
 
 const DIGEST: &str = "0123456789abcdef0123456789abcdef";
 
@@ -41,6 +42,67 @@ fn a_clip_plays_the_encoding_that_its_plan_names() {
     }
 }
 
+/// I0 P3 B1 B2 in a round.
+fn reordered(rounds: u64) -> ClipSpec {
+    clip(json!({
+        "duration": rounds * 160_000_000, "frame_interval": 40_000_000,
+        "frame_bytes": [30, 10, 5, 5], "key_frames": [0], "display_order": [0, 3, 1, 2],
+    }))
+}
+
+#[test]
+fn b_frames_are_decoded_in_another_order_than_shown() {
+    let mut with_order = stored();
+    let frames = with_order.pointer_mut("/tracks/0/encodings/0/frames").unwrap().as_object_mut().unwrap();
+    frames.remove("interval_ns");
+    frames.insert("times_ns".into(), json!([0, 80_000_000, 40_000_000]));
+    let mut named = named(0);
+    named.resolve(&contents(&with_order)).unwrap();
+    assert_eq!((&*named.display_order, named.frame_interval), (&[0, 2, 1][..], Duration::from_millis(40)));
+
+    let clip = reordered(2);
+    assert_eq!(clip.check(), Ok(()));
+    let places: Vec<u64> = (0..8).map(|frame| clip.shown_place(frame)).collect();
+    assert_eq!(places, [0, 3, 1, 2, 4, 7, 5, 6]);
+    assert_eq!((clip.decoding_delay(), clip.decoded_ahead()), (1, 2));
+    let units = &Asset::of_clip(&clip).tracks[0].units;
+    let times: Vec<_> = units.iter().map(|unit| (unit.at, unit.shown)).collect();
+    let ms = |ms| Duration::from_millis(ms);
+    assert_eq!(times[..4], [(ms(0), ms(40)), (ms(40), ms(160)), (ms(80), ms(80)), (ms(120), ms(120))]);
+    assert!(times.iter().all(|(at, shown)| at <= shown), "each is decoded by the time at which it is shown");
+}
+
+#[test]
+fn a_made_file_tells_when_b_frames_are_shown() {
+    let asset = Asset::of_clip(&reordered(5));
+    let head = write_head(&asset.tracks[0]).unwrap();
+    let length = head.len() as u64 + asset.tracks[0].media_bytes();
+    let read = read_head("", &head, length).unwrap();
+    let times = |asset: &Asset| asset.tracks[0].units.iter().map(|u| (u.at, u.shown)).collect::<Vec<_>>();
+    assert_eq!(times(&read), times(&asset));
+}
+
+#[test]
+fn an_order_of_showing_that_is_none_is_refused() {
+    let refused = |change: fn(&mut ClipSpec)| {
+        let mut clip = reordered(2);
+        change(&mut clip);
+        clip.check().unwrap_err()
+    };
+    for wrong in [
+        refused(|clip| clip.display_order = vec![0, 1].into()),
+        refused(|clip| clip.display_order = vec![0, 3, 3, 2].into()),
+        refused(|clip| clip.display_order = vec![0, 4, 1, 2].into()),
+    ] {
+        assert_eq!(wrong, ("display_order", "give each place from 0 to 3 once".into()));
+    }
+    let (_, why) = refused(|clip| clip.duration = Duration::from_millis(200));
+    assert_eq!(why, "it plays 5 frames; play whole rounds of 4");
+    let level = LevelSpec { bit_rate_bps: 1, size: (1, 1), clip: reordered(1) };
+    let ladder = LadderSpec { video: vec![level], ..LadderSpec::default() };
+    assert!(ladder.check_in_order().unwrap_err().1.contains("test has B-frames"));
+}
+
 #[test]
 fn those_who_play_the_same_share_its_frames() {
     let contents = contents(&stored());
@@ -72,7 +134,7 @@ fn what_cannot_be_played_is_refused_with_what_to_do() {
     let frames = irregular.pointer_mut("/tracks/0/encodings/0/frames").unwrap().as_object_mut().unwrap();
     frames.remove("interval_ns");
     frames.insert("times_ns".into(), json!([0, 1, 5]));
-    assert!(refused(named(0), &contents(&irregular)).1.contains("times of their own"));
+    assert!(refused(named(0), &contents(&irregular)).1.contains("unevenly spaced"));
     let reference = ContentRef { digest: DIGEST.into(), encoding: 0 };
     assert_eq!(named(0).content, Some(reference));
 }

@@ -102,6 +102,32 @@ fn all_forms_tell_of_the_same_segments() {
 }
 
 #[test]
+fn fragments_tell_when_b_frames_are_shown() {
+    let mut spec = ladder(&[300_000], ms(2_000), ms(20_000), false);
+    // Groups of 25: I0 P2 B1 P4 B3 ...
+    let group = |n: u32| if n.is_multiple_of(2) { n.saturating_sub(1) } else { n + 1 };
+    let order: Vec<u32> = (0..250).map(|n| n / 25 * 25 + group(n % 25)).collect();
+    spec.video[0].clip.display_order = order.clone().into();
+    let presentation = Presentation::of_ladder(&spec, &OriginSettings::default()).unwrap();
+    agree(&presentation);
+    boxes(&presentation, &spec);
+    let bytes = fetched_in(&presentation, "/v0/2.m4s", Instant::ZERO, 1 << 16);
+    let bytes = bytes.unwrap_or_else(|| panic!("{}", presentation.levels[0].id));
+    let trun = bytes.windows(4).position(|name| name == b"trun").unwrap() + 4;
+    let word = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().unwrap());
+    // Version 1: offsets are signed. Each frame's size, flags where key frames are elsewhere too, then its offset.
+    assert_eq!((word(trun) >> 24, word(trun) & 0x800), (1, 0x800));
+    let each = 2 + u32::from(word(trun) & 0x400 != 0);
+    let first = trun + 12 + if word(trun) & 0x4 != 0 { 4 } else { 0 };
+    for frame in 0..word(trun + 4) {
+        let later = word(first + 4 * (frame * each + each - 1) as usize).cast_signed();
+        let number = 50 + frame;
+        let expected = (order[number as usize].cast_signed() - number.cast_signed()) * 3600;
+        assert_eq!(later, expected, "frame {number}");
+    }
+}
+
+#[test]
 fn a_ladder_without_equal_segments_has_a_timeline_in_every_mpd() {
     // Passes of 2.4 s: a segment begins at 0, 4.4, 8.8 ... or where the next key frame is.
     let mut spec = ladder(&[300_000, 500_000], ms(2_000), ms(9_000), false);

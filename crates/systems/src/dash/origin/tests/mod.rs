@@ -32,7 +32,7 @@ fn pictures(rate_bps: u64, pass: u32, duration: Duration) -> LevelSpec {
             .collect::<Vec<_>>()
             .into(),
         key_frames: (0..pass).step_by(25).collect::<Vec<_>>().into(),
-        content: None,
+        ..ClipSpec::default()
     };
     LevelSpec { bit_rate_bps: rate_bps, size: (640, 360), clip }
 }
@@ -45,7 +45,7 @@ fn sound(duration: Duration) -> LevelSpec {
         frame_interval: Duration::from_nanos(21_333_333),
         frame_bytes: vec![170, 171, 169].into(),
         key_frames: vec![0, 1, 2].into(),
-        content: None,
+        ..ClipSpec::default()
     };
     LevelSpec { bit_rate_bps: 64_000, size: (0, 0), clip }
 }
