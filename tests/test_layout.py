@@ -268,3 +268,15 @@ def test_the_page_of_the_house_names_what_there_is() -> None:
     named = set(re.findall(r"`((?:benches|catalogue|crates|python|tests)[\w./-]*)`", page))
     assert len(named) > 50
     assert not sorted(name for name in named if not (ROOT / name).exists())
+
+
+def test_each_crate_forbids_unsafe_code_unless_it_calls_the_kernel_or_the_processor() -> None:
+    needs_it = {"engine"}
+    marks_each_place = {"sim"}
+    for root in sorted(CRATES.iterdir()):
+        text = "".join(file.read_text() for file in sorted((root / "src").rglob("*.rs")))
+        has_unsafe = re.search(r"\bunsafe (\{|fn|impl|extern)", text) is not None
+        assert has_unsafe == (root.name in needs_it | marks_each_place), root.name
+        if root.name not in needs_it:
+            level = "deny" if root.name in marks_each_place else "forbid"
+            assert f"#![{level}(unsafe_code)]" in (root / "src" / "lib.rs").read_text(), root.name

@@ -3,6 +3,8 @@
 //!
 //! Nothing here reads a clock, opens a socket or draws unseeded randomness.
 
+#![forbid(unsafe_code)]
+
 mod chunk;
 mod event;
 mod fate;

@@ -46,6 +46,8 @@
 //! `tests/shapes.rs` has the smallest queue that drops another flow's packet, the smallest that drops and marks
 //! when the link becomes free, and the smallest stage that sends an item twice.
 
+#![forbid(unsafe_code)]
+
 mod block;
 mod bottleneck;
 mod chain;

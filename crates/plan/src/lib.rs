@@ -4,6 +4,8 @@
 //! does not know the streaming systems: what a flow runs is a name and its settings ([`AppSpec`]), which that
 //! system reads.
 
+#![forbid(unsafe_code)]
+
 mod addresses;
 mod app;
 mod arrivals;

@@ -1,5 +1,7 @@
 //! The Python face of sim and record: texts and arrays in, texts and arrays out, nothing but conversion here.
 
+#![forbid(unsafe_code)]
+
 mod asf;
 mod function_rule;
 

@@ -5,6 +5,8 @@
 //! its digests. [`write_metrics`] keeps what was measured beside them; what of that numpy takes long for is measured here
 //! ([`queue_depth`]). [`PcapngWriter`] keeps the packets themselves.
 
+#![forbid(unsafe_code)]
+
 mod balance;
 mod canonical;
 mod classify;

@@ -7,6 +7,8 @@
 //! A packet costs few events. A path shows one time, that of its head; timers alone are in a heap, one entry an
 //! endpoint, and an entry that turns out to be early is put back rather than removed when a timer moves.
 
+#![deny(unsafe_code)]
+
 mod channels;
 mod error;
 mod files;

@@ -11,8 +11,11 @@ pub fn prefetch<T: ?Sized>(value: &T) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         let start = std::ptr::from_ref(value).cast::<i8>();
         for offset in (0..size_of_val(value)).step_by(LINE) {
+            #[allow(unsafe_code)]
             // SAFETY: a prefetch reads nothing that a program sees, and faults at no address.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(start.wrapping_add(offset)) };
+            unsafe {
+                _mm_prefetch::<_MM_HINT_T0>(start.wrapping_add(offset))
+            };
         }
     }
     #[cfg(not(target_arch = "x86_64"))]

@@ -7,6 +7,8 @@
 //! What several systems do alike has a room of its own: `rtsp`, `reception` of RTP, `playout`, [`abr`], [`media`].
 //! A system that has a server or a player outside trials says so too: [`standalone`].
 
+#![forbid(unsafe_code)]
+
 #[cfg(test)]
 extern crate self as streamgauge_systems;
 

@@ -2,5 +2,7 @@
 //!
 //! Time comes in as an argument, segments go in and out as values; a driver owns the wire and the timers.
 
+#![forbid(unsafe_code)]
+
 pub mod rtp;
 pub mod tcp;

@@ -3,6 +3,8 @@
 //! books beside it and RealMedia, the Advanced Systems Format, Windows Media's MMS, its HTTP streaming and its payloads of RTP,
 //! and Named Data Networking's packets.
 
+#![forbid(unsafe_code)]
+
 pub mod asf;
 pub mod asm;
 mod body;
