@@ -1,5 +1,5 @@
 # The README's commands. Each does its own set-up, which takes seconds when nothing is missing.
-.PHONY: help setup setup-tests setup-browsers setup-ndnd profiled wheel demo test test-sim test-long fuzz bench lint format reproduce-emu clean
+.PHONY: help setup setup-tests setup-browsers setup-ndnd profiled wheel demo test test-sim test-long fuzz bench lint format audit reproduce-emu clean
 .DEFAULT_GOAL := help
 
 SG := .venv/bin/streamgauge
@@ -40,7 +40,8 @@ demo: setup ## stream real video through the bottleneck, simulate beside it, ans
 # The same examples in each run: what fails here fails anywhere, and what passed passes. `test-long` draws anew.
 SAME = PROPTEST_RNG_SEED=1
 RUST_TESTS = $(CARGO) test --quiet --workspace --exclude streamgauge-python $(FEATURES)
-PARSERS := trace path_spec trial_plan http rtsp rtcp sdp mpd m3u8 sidx cmcd ndn rdt asm rm asf mms wmsp
+PARSERS := trace path_spec trial_plan http rtsp rtcp sdp mpd m3u8 sidx cmcd ndn rdt asm rm asf mms wmsp servers \
+	scenario assignment expression player_files trial_json baseline
 
 test: setup-tests ## everything that CI runs: Rust, Python, sim and emu
 	$(call now,Rust)
@@ -101,6 +102,9 @@ format: setup ## let the formatters write
 	$(CARGO) fmt --all
 	$(PY) -m ruff format python tests scripts benches
 	$(PY) -m ruff check --fix python tests scripts benches
+
+audit: setup ## check dependencies: licences, sources and known vulnerabilities
+	@scripts/audit.sh
 
 reproduce-emu: setup ## every scenario that runs in emu, in full (hours)
 	$(SG) reproduce --mode emu --out runs/reproduce-emu '*'

@@ -132,18 +132,14 @@ find_python() {
 python_packages() {
     [ -x .venv/bin/python ] || { say "making .venv"; "$(find_python)" -m venv .venv; }
     installing=""
-    packages_now=$(cksum pyproject.toml)
+    packages_now=$(cksum requirements-dev.lock)
     if [ "$(cat .venv/.streamgauge-packages 2>/dev/null)" = "$packages_now" ]; then
         say "Python packages: all there"
         return
     fi
     say "installing Python packages into .venv"
-    .venv/bin/python - >.venv/requirements.txt <<'PY'
-import tomllib
-project = tomllib.load(open("pyproject.toml", "rb"))["project"]
-print("\n".join(project["dependencies"] + project["optional-dependencies"]["dev"]))
-PY
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check -r .venv/requirements.txt &
+    # The same files on every machine: scripts/lock.sh says which.
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock &
     installing=$!
     # Whoever lacks Rust has the rest when he comes back; Ctrl-C does not reach what is in the background.
     trap packages_installed EXIT
