@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Fuzzes the parsers: scripts/fuzz.sh [SECONDS [TARGET ...]], by default every target for 60 s.
 #
+# Targets in Python run under Atheris, which is libFuzzer too. A platform without Atheris leaves them out, by name.
+#
 # libFuzzer needs coverage counters in the code, which are a pass of LLVM that stable rustc has as well; what needs a
 # nightly compiler is the address sanitizer, and safe Rust has little for it to find. So the flags that cargo-fuzz would
 # pass are passed here, without a sanitizer.
@@ -9,7 +11,16 @@ cd "$(dirname "$0")/.."
 seconds=${1:-60}
 shift || true
 [ -f .venv/.rust-bin ] && PATH="$(cat .venv/.rust-bin):$PATH"
-mapfile -t targets < <([ $# -gt 0 ] && printf '%s\n' "$@" || ls fuzz/fuzz_targets | sed 's/\.rs$//')
+mapfile -t asked < <([ $# -gt 0 ] && printf '%s\n' "$@" ||
+    ls fuzz/fuzz_targets fuzz/python_targets | sed -n 's/\.rs$//p; /^run\.py$/d; s/\.py$//p')
+targets=() in_python=()
+for target in "${asked[@]}"; do
+    if [ -f "fuzz/python_targets/$target.py" ]; then in_python+=("$target"); else targets+=("$target"); fi
+done
+if [ ${#in_python[@]} -gt 0 ] && ! .venv/bin/python -c 'import atheris' 2>/dev/null; then
+    echo "fuzz: left out, for want of Atheris: ${in_python[*]}"
+    in_python=()
+fi
 
 host=$(rustc -vV | sed -n 's/^host: //p')
 export RUSTFLAGS="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
@@ -22,18 +33,20 @@ for target in "${targets[@]}"; do
     grep -q streamgauge_record "fuzz/fuzz_targets/$target.rs" && features=()
 done
 # With a target named, build scripts and macros stay as they are.
-cargo build --quiet --release --manifest-path fuzz/Cargo.toml --target "$host" "${features[@]}" \
-    $(printf -- '--bin %s ' "${targets[@]}")
+[ ${#targets[@]} -eq 0 ] ||
+    cargo build --quiet --release --manifest-path fuzz/Cargo.toml --target "$host" "${features[@]}" \
+        $(printf -- '--bin %s ' "${targets[@]}")
 
-fuzz() { # target
+fuzz() { # target, its command...
     local target=$1 log
+    shift
     mkdir -p "fuzz/found/$target" "fuzz/corpus/$target" "fuzz/artifacts/$target"
     log=$(mktemp)
-    if ! "fuzz/target/$host/release/$target" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 -verbosity=1 \
+    if ! "$@" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 -verbosity=1 \
         -print_final_stats=1 -artifact_prefix="fuzz/artifacts/$target/" "fuzz/found/$target" "fuzz/corpus/$target" \
         >"$log" 2>&1; then
         tail -40 "$log"
-        echo "fuzz: $target breaks; run it again on the file above: fuzz/target/$host/release/$target FILE" >&2
+        echo "fuzz: $target breaks; run it again on the file above: $* FILE" >&2
         rm -f "$log"
         return 1
     fi
@@ -42,10 +55,14 @@ fuzz() { # target
 }
 
 # At once: a target keeps one core busy.
-echo "fuzz: ${targets[*]}, $seconds s"
+echo "fuzz: ${targets[*]} ${in_python[*]}, $seconds s"
 pids=()
 for target in "${targets[@]}"; do
-    fuzz "$target" &
+    fuzz "$target" "fuzz/target/$host/release/$target" &
+    pids+=($!)
+done
+for target in "${in_python[@]}"; do
+    fuzz "$target" .venv/bin/python fuzz/python_targets/run.py "$target" &
     pids+=($!)
 done
 status=0
