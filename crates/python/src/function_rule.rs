@@ -5,8 +5,10 @@ use std::cell::RefCell;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyType};
-use streamgauge_base::Duration;
-use streamgauge_systems::abr::{Decision, Fetched, Rule, Situation, Tuning};
+use serde_json::Value;
+use streamgauge_systems::abr::{
+    Decision, Fetched, Rule, Situation, Tuning, chosen_level, fetched_as_json, situation_as_json,
+};
 
 thread_local! {
     /// What the function raised in the session that this thread runs, the first time.
@@ -46,33 +48,23 @@ pub fn make(name: &str, _: &Tuning) -> Result<Box<dyn Rule>, String> {
     }
 }
 
+/// An object with these fields.
+fn namespace<'py>(py: Python<'py>, fields: &Value) -> PyResult<Bound<'py, PyAny>> {
+    let fields = py.import("json")?.call_method1("loads", (fields.to_string(),))?;
+    py.import("types")?.getattr("SimpleNamespace")?.call((), Some(fields.cast::<PyDict>()?))
+}
+
 impl FunctionRule {
     fn ask(&self, now: &Situation<'_>) -> PyResult<(usize, String)> {
         Python::attach(|py| {
-            let ladder = now.ladder;
-            let told = PyDict::new(py);
-            told.set_item("now_s", now.now.as_secs_f64())?;
-            told.set_item("segment", now.segment)?;
-            told.set_item("segment_s", ladder.segment.as_secs_f64())?;
-            told.set_item("rates_bps", ladder.rates.iter().map(|rate| rate.as_bps()).collect::<Vec<_>>())?;
-            let sizes = (0..ladder.rates.len()).map(|level| ladder.bytes(level, now.segment));
-            told.set_item("sizes_bytes", sizes.collect::<Vec<_>>())?;
-            told.set_item("level", now.level)?;
-            told.set_item("buffer_s", now.buffer.as_secs_f64())?;
-            told.set_item("target_s", now.target.as_secs_f64())?;
-            told.set_item("playing", now.playing)?;
-            told.set_item("latency_s", now.live.map(|live| live.latency.as_secs_f64()))?;
-            told.set_item("fetched", &self.fetched)?;
-            let told = py.import("types")?.getattr("SimpleNamespace")?.call((), Some(&told))?;
+            let told = namespace(py, &situation_as_json(now))?;
+            told.setattr("fetched", &self.fetched)?;
             let said = self.function.bind(py).call1((told,))?;
             let (level, why) = match said.extract::<(i64, String)>() {
                 Ok(both) => both,
                 Err(_) => (said.extract::<i64>()?, "the function's choice".to_owned()),
             };
-            let there = ladder.rates.len();
-            let level = usize::try_from(level).ok().filter(|level| *level < there).ok_or_else(|| {
-                PyValueError::new_err(format!("it chose level {level}, and there are 0 to {}", there - 1))
-            })?;
+            let level = chosen_level(level, now).map_err(PyValueError::new_err)?;
             Ok((level, why))
         })
     }
@@ -91,19 +83,8 @@ impl Rule for FunctionRule {
     }
 
     fn fetched(&mut self, fetched: &Fetched, _: &Situation<'_>) {
-        let seconds = |time: Duration| time.as_secs_f64();
-        let told = Python::attach(|py| {
-            let told = PyDict::new(py);
-            told.set_item("segment", fetched.segment)?;
-            told.set_item("level", fetched.level)?;
-            told.set_item("bytes", fetched.bytes)?;
-            told.set_item("asked_s", seconds(fetched.asked))?;
-            told.set_item("first_byte_s", seconds(fetched.first_byte))?;
-            told.set_item("done_s", seconds(fetched.done))?;
-            told.set_item("throughput_bps", fetched.throughput_bps())?;
-            let told = py.import("types")?.getattr("SimpleNamespace")?.call((), Some(&told))?;
-            self.fetched.bind(py).append(told)
-        });
+        let told =
+            Python::attach(|py| self.fetched.bind(py).append(namespace(py, &fetched_as_json(fetched))?));
         told.expect("a namespace of numbers is made and kept");
     }
 }

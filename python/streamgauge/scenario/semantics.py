@@ -11,7 +11,6 @@ from streamgauge.claims.names import named
 from streamgauge.scenario.arrivals import MOST, expected
 from streamgauge.scenario.clips import clip_problems
 from streamgauge.scenario.flow import Clip, Command, Flow
-from streamgauge.scenario.functions import functions
 from streamgauge.scenario.overrides import OverrideError, check_address
 from streamgauge.scenario.path.semantics import late_changes, path_problems
 from streamgauge.scenario.relay import relay_problems, via_unsupported
@@ -482,11 +481,6 @@ def unsupported(scenario: Shape, mode: Mode) -> str | None:
         elif mode not in entry.modes:
             remedy = f"name a stand-in with '{mode}: {{system: rtp}}'"
             return f"flows.{name}: '{entry.name}' does not run in {mode}; {remedy}"
-        if mode == "emu" and (named := next(functions(flow), None)) is not None:
-            return (
-                f"flows.{name}.parameters.{named[0]}: a function of Python is called in sim alone; name one "
-                "of the words that 'streamgauge systems' lists, or run it with --mode sim"
-            )
         why = tcp_unsupported(flow, mode) or _action_unsupported(flow, mode)
         if (why := why or via_unsupported(flow, scenario.relays, mode)) is not None:
             return f"flows.{name}.{why}"

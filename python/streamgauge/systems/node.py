@@ -11,6 +11,7 @@ from typing import Any
 from streamgauge.systems.adapter import (
     ACTIONS,
     EVENTS_FILE,
+    PROGRAMS,
     SIDES,
     Action,
     Adapter,
@@ -23,7 +24,9 @@ from streamgauge.systems.adapter import (
     Side,
 )
 from streamgauge.systems.events import read_events
+from streamgauge.systems.parameter import function_of
 from streamgauge.systems.player_files import FileRefusedError, read_in, write_in
+from streamgauge.systems.scripted import SYSTEM_PYTHON
 
 LARGEST_EVENTS_BYTES = 2_000_000_000
 """Of a machine of ours, which says about a hundred bytes for each frame: more than a day of them."""
@@ -58,7 +61,7 @@ class NodeAdapter:
         return [self._process(flow, "player"), self._process(flow, "server")]
 
     def _process(self, flow: FlowSetup, side: Side) -> Process:
-        config = {
+        config: dict[str, Any] = {
             "plan": flow.trial,
             "contents": _played(flow),
             "flow": flow.name,
@@ -67,8 +70,18 @@ class NodeAdapter:
             "server_ip": flow.server_ip if side == "server" else flow.relay_ip or flow.server_ip,
             "player_ip": flow.player_ip if side == "player" else flow.relay_ip or flow.player_ip,
         }
+        helpers: list[Path] = []
+        if side == "player" and (own := _functions(flow)):
+            for file, name in own:
+                there = flow.helpers(side) / Path(file).name
+                config["plan"] = _renamed(config["plan"], f"{file}:{name}", f"{there}:{name}")
+                helpers.append(Path(file))
+            script = PROGRAMS / "function_caller.py"
+            helpers.append(script)
+            config["caller"] = {"program": SYSTEM_PYTHON, "script": str(flow.helpers(side) / script.name)}
         return Process(
             side=side,
+            helpers=helpers,
             command=[str(flow.engine), "node", "--config", str(flow.out(side) / "node.json")],
             files={"node.json": config},
             namespace=flow.namespace(side),
@@ -100,6 +113,20 @@ class NodeAdapter:
                     found.left_monotonic_ns = left.get("t_monotonic_ns")
                     found.left_unread_bytes = left.get("unread_bytes", 0)
         return found
+
+
+def _functions(flow: FlowSetup) -> list[tuple[str, str]]:
+    """The functions of Python that the flow's parameters name: file and name of each."""
+    return [found for value in flow.parameters.values() if (found := function_of(value)) is not None]
+
+
+def _renamed(plan: Any, before: str, after: str) -> Any:
+    """The plan with one text in place of another, wherever it is a whole value."""
+    if isinstance(plan, Mapping):
+        return {key: _renamed(value, before, after) for key, value in plan.items()}
+    if isinstance(plan, list):
+        return [_renamed(value, before, after) for value in plan]
+    return after if plan == before else plan
 
 
 def _played(flow: FlowSetup) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 //! One end of one of our systems or traffic sources, or a relay, on real sockets: the machines that sim runs, unchanged.
 
+mod function_rule;
 #[cfg(test)]
 mod tests;
 
@@ -14,6 +15,7 @@ use streamgauge_plan::{Action, TrialPlan, addresses, relay_address};
 use streamgauge_systems::media::{Content, Contents};
 use streamgauge_systems::{App, ChannelError, ChannelId, Input, machines, relay_machine};
 
+use self::function_rule::Caller;
 use crate::error::{EngineError, Result};
 use crate::lines::{Command, Commands, bad_field, say, told};
 use crate::net::AddressPair;
@@ -38,6 +40,9 @@ pub struct Config {
     player_ip: Option<Ipv4Addr>,
     #[serde(default)]
     fifo_priority: Option<i32>,
+    /// Calls the functions of Python that the flow's settings name.
+    #[serde(default)]
+    caller: Option<Caller>,
 }
 
 /// Whose machine this is.
@@ -56,6 +61,7 @@ pub enum Side {
 pub fn run(mut config: Config) -> Result<()> {
     // A machine may open as many connections as there are ports.
     raise_descriptors(u64::MAX);
+    function_rule::call_by(config.caller.take());
     let contents = std::mem::take(&mut config.contents).into_iter().collect();
     let mut node = Node::open(&config, &contents)?;
     let commands = Commands::from_stdin()?;

@@ -29,7 +29,9 @@ mod utilities;
 mod vlc2;
 mod vlc3;
 
-pub use functions::{Maker, call_functions_by, is_function};
+pub use functions::{
+    Maker, call_functions_by, chosen_level, fetched_as_json, is_function, situation_as_json,
+};
 pub use rules::{NamedRule, RULES, fixed, make, rule};
 
 use std::borrow::Cow;
