@@ -12,7 +12,12 @@ from streamgauge.systems.adapters import ADAPTERS
 from streamgauge.systems.nginx import ACCESS_LOG
 
 FOLDER = Path(tempfile.mkdtemp(prefix="streamgauge-fuzz-"))
-CLOCK = Clock(t0_monotonic_ns=10**9, t0_realtime_ns=10**18, started={}, ended_monotonic_ns=10**11)
+CLOCK = Clock(
+    t0_monotonic_ns=10**9,
+    t0_realtime_ns=10**18,
+    started={"server": 0, "player": 0},
+    ended_monotonic_ns=10**11,
+)
 NAMES = (EVENTS_FILE, ACCESS_LOG, "stdout.log", "stderr.log", "mgen.log", "progress.txt")
 APPS = {"cbr": {"payload_bytes": 1000, "burst": 1.0}}
 """What an adapter reads of its plan before it reads a file."""
