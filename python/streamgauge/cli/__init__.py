@@ -2,29 +2,10 @@
 
 from __future__ import annotations
 
-# Built in, unlike `signal`, whose import takes long enough to be interrupted.
-import _signal
 import os
 import sys
 
-
-def _end_at_once(number: int, frame: object) -> None:
-    """Ends the program that has done nothing yet, by Ctrl-C."""
-    del number, frame
-    try:
-        os.write(2, b"streamgauge: interrupted\n")
-    finally:
-        os._exit(130)
-
-
-# Only where this is the program: whoever imports it has handlers of his own.
-if os.path.basename(sys.argv[0]) in ("streamgauge", "-m") and (  # noqa: PTH119
-    _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler
-):
-    _signal.signal(_signal.SIGINT, _end_at_once)
-
-import signal
-
+from streamgauge.cli.early import end_at_once
 from streamgauge.cli.status import INTERNAL, INTERRUPTED
 from streamgauge.errors import CannotRunError, StreamGaugeError
 
@@ -50,13 +31,15 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run(arguments: list[str] | None) -> int:
+    # Not at the top: until `early` has run, a signal ends imports by a traceback.
+    import signal
+
     try:
         from streamgauge.cli.app import command
         from streamgauge.cli.doubts import doubts_remarked
 
         loaded = command()
-        if signal.getsignal(signal.SIGINT) is _end_at_once:
-            # Until here there was nothing to clean up, and an import that is broken off may fail by any error.
+        if signal.getsignal(signal.SIGINT) is end_at_once:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         # Whoever ends us politely (timeout, a closed terminal, a job scheduler) gets what Ctrl-C gets.
         for polite in (signal.SIGTERM, signal.SIGHUP):

@@ -76,7 +76,7 @@ def _stream(descriptor: int, *, is_needed: bool) -> io.TextIOWrapper:
 
 
 def _open_all() -> None:
-    """Puts the null device where a standard descriptor is closed, in place of the next file that is opened."""
+    """Puts the null device where a standard descriptor is closed, else the next file that is opened is it."""
     for descriptor in range(3):
         try:
             os.fstat(descriptor)
