@@ -96,7 +96,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "two_phases",
     },
 }
-OPEN_TO_ALL = {"errors", "processors", "terminal", "units"}
+OPEN_TO_ALL = {"errors", "input_files", "processors", "terminal", "units"}
 
 
 def circle(uses: Mapping[str, Iterable[str]]) -> str:

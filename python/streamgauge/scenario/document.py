@@ -17,7 +17,9 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.scalarbool import ScalarBoolean
 
 from streamgauge.errors import ScenarioError
+from streamgauge.input_files import UnfitInputError, read_input
 from streamgauge.scenario import plain_yaml
+from streamgauge.scenario.limits import LARGEST_TEXT_BYTES, LimitError, check_text, check_variants
 from streamgauge.scenario.overrides import OverrideError, apply_override
 from streamgauge.scenario.plain_yaml import Key
 
@@ -26,6 +28,7 @@ __all__ = ["Document", "Key", "Place", "declared_ids", "expanded", "key_text", "
 Place = tuple[str, int | None]
 """File and line."""
 _LABEL = "label"
+_SMALLER = "split it into several files"
 
 
 class Document:
@@ -98,6 +101,10 @@ def parse_document(text: str, file: str) -> Document:
 def _parsed(text: str, file: str) -> Document:
     """A file of many variants is asked for each of them, and for their ids; reading YAML is the slow part.
     More are kept than the catalogue has: of fewer, none would be left when the first is asked for again."""
+    try:
+        check_text(text)
+    except LimitError as error:
+        raise ScenarioError(error.why, file=file, line=error.line, hint=_SMALLER) from None
     if (found := plain_yaml.read_plain(text)) is not None:
         data, lines = found
         return Document(data, file, {key: (file, line) for key, line in lines.items()})
@@ -125,6 +132,8 @@ def _by_ruamel(text: str, file: str) -> Document:
         raise ScenarioError(
             f"not YAML: {why}", file=file, line=line, hint="check indentation, brackets, commas and quotes"
         ) from None
+    except RecursionError:
+        raise ScenarioError("is nested too deeply", file=file, hint=_SMALLER) from None
     except YAMLError as error:
         raise ScenarioError(f"not YAML: {' '.join(str(error).split())}", file=file) from None
     if not isinstance(node, CommentedMap):
@@ -160,6 +169,11 @@ def _choices(variants: Any, document: Document) -> Iterator[tuple[str, _Choice]]
                 key="variants",
                 hint="such as 'variants: {heavy: {flows.cross.parameters.rate: 150 packets/s}}'",
             )
+    try:
+        check_variants(axes, len(document.places))
+    except LimitError as error:
+        file, line = document.place(("variants",))
+        raise ScenarioError(error.why, file=file, line=line, key="variants", hint=_SMALLER) from None
     for parts in itertools.product(*(axis.items() for axis in axes)):
         choice = [(suffix, changes or {}, root) for (suffix, changes), root in zip(parts, roots, strict=True)]
         named = [changes["id"] for _, changes, _ in choice if "id" in changes]
@@ -200,7 +214,9 @@ def key_text(path: Key) -> str:
 def read_text(path: Path) -> str:
     """A scenario file's text. Raises ScenarioError that names the file."""
     try:
-        return path.read_text(encoding="utf-8")
+        return read_input(path, LARGEST_TEXT_BYTES)
+    except UnfitInputError as error:
+        raise ScenarioError(str(error), file=path) from None
     except FileNotFoundError:
         raise ScenarioError("there is no such file", file=path) from None
     except IsADirectoryError:

@@ -19,6 +19,7 @@ from typing import Any
 from streamgauge.errors import ScenarioError
 from streamgauge.scenario.anchoring import anchor
 from streamgauge.scenario.document import Document, Key, expanded, key_text, parse_document, read_text
+from streamgauge.scenario.limits import MOST_EXTENDED
 from streamgauge.scenario.overrides import switch_kind
 from streamgauge.scenario.path.delay import JITTERS
 from streamgauge.scenario.path.loss import LOSSES
@@ -91,6 +92,8 @@ def _base(own: Document, folder: Path | None, trail: _Trail) -> tuple[Document, 
             told = " -> ".join(one.name for one in (*trail, here, path))
             raise refuse(f"goes round: {told}", "one of them has to stand by itself")
         trail = (*trail, here)
+        if len(trail) > MOST_EXTENDED:
+            raise refuse(f"more than {MOST_EXTENDED} files extend one another", "merge some of them")
     found = documents(read_text(path), file=shown, folder=path.parent, trail=trail)
     ids = [str(document.data.get("id")) for document in found]
     if wanted is None and len(found) > 1:

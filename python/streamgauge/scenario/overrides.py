@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from streamgauge.errors import ScenarioError
 from streamgauge.scenario.expect import Measure, Population, Repetitions, Until
 from streamgauge.scenario.flow import Clip, Command, Flow, StandIn
+from streamgauge.scenario.limits import LimitError, check_text
 from streamgauge.scenario.path import Direction, Path
 from streamgauge.scenario.path.commas import queue_in_full
 from streamgauge.scenario.path.presets import expand
@@ -322,8 +323,11 @@ def parse_assignment(text: str) -> tuple[str, Any]:
     if not equals or not address.strip() or not value.strip():
         raise OverrideError(f"'{text}' is not an assignment; expected such as path.down.rate=300kbit/s")
     try:
+        check_text(value)
         parsed = YAML(typ="safe", pure=True).load(io.StringIO(value))
-    except YAMLError:
+    except LimitError as error:
+        raise OverrideError(f"the value of {address.strip()} {error.why}") from None
+    except (YAMLError, RecursionError):
         raise OverrideError(
             f"'{value}' is not a value; expected a quantity, a word or YAML in one line"
         ) from None

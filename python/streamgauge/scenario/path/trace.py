@@ -11,10 +11,14 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from streamgauge.errors import DoubtWarning, ScenarioError
+from streamgauge.input_files import UnfitInputError, read_input
 from streamgauge.scenario.path.common import Settings
 from streamgauge.scenario.values import Model, issue, nearest
 
 __all__ = ["Trace", "TraceFile", "shipped_traces"]
+
+LARGEST_TRACE_BYTES = 200_000_000
+"""Some hours of delivery opportunities at thousands a second."""
 
 Format = Literal["mahimahi", "csv", "pensieve", "byte_log", "ucc", "ucc_up"]
 
@@ -110,9 +114,11 @@ class TraceFile(Settings):
 def _read(file: str) -> str:
     path = shipped_traces().get(file, Path(file))
     try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        why = "is not text" if isinstance(error, UnicodeDecodeError) else (error.strerror or str(error))
+        return read_input(path, LARGEST_TRACE_BYTES)
+    except (OSError, UnicodeDecodeError, UnfitInputError) as error:
+        why = "is not text" if isinstance(error, UnicodeDecodeError) else str(error)
+        if isinstance(error, OSError):
+            why = error.strerror or why
         shipped = ", ".join(shipped_traces())
         close = nearest(Path(file).stem, shipped_traces())
         raise issue(

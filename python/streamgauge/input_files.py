@@ -1,0 +1,40 @@
+"""Reads files that a user names: regular ones, of a bounded size.
+
+A pipe or a device would keep the program waiting, or give it input without an end.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+__all__ = ["UnfitInputError", "read_input"]
+
+_KINDS = {
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
+
+class UnfitInputError(Exception):
+    """A file that cannot be input; the text completes a sentence that begins with its name."""
+
+
+def read_input(path: Path, largest: int) -> str:
+    """Reads a file of UTF-8 text of at most `largest` bytes.
+
+    Raises UnfitInputError for what is no such file, OSError and UnicodeDecodeError as `Path.read_text` does.
+    """
+    # Not to be kept waiting by the opening of a pipe that nobody writes to.
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
+    with open(descriptor, "rb") as source:  # noqa: PTH123
+        found = os.fstat(descriptor)
+        if (kind := _KINDS.get(stat.S_IFMT(found.st_mode))) is not None:
+            raise UnfitInputError(f"is {kind}; expected a file")
+        data = source.read(largest + 1)
+    if len(data) > largest:
+        raise UnfitInputError(f"has more than {largest / 1e6:g} MB")
+    return data.decode("utf-8")
