@@ -15,6 +15,7 @@ from streamgauge.errors import RecordError, StreamGaugeError
 from streamgauge.metrics import TrialMetrics
 from streamgauge.metrics.compute import compute
 from streamgauge.record import Record
+from streamgauge.record.header import REQUIRED, read_object, read_trial
 from streamgauge.record.schema import PACKETS
 from streamgauge.scenario.settings import set_folder
 
@@ -279,8 +280,14 @@ def load_trial(folder: Path, *, verify: bool = False, shared: _Shared | None = N
     shared = shared or _Shared()
     header = shared.header(read_header(folder / "trial.json"))
     provenance_file = folder / "provenance.json"
-    provenance = json.loads(provenance_file.read_text(encoding="utf-8")) if provenance_file.exists() else {}
+    provenance, damage = {}, ""
+    try:
+        provenance = read_object(provenance_file) if provenance_file.exists() else {}
+    except RecordError as error:
+        damage = str(error)
     trial = LoadedTrial(header, shared.of(provenance), directory=folder)
+    if damage:
+        return trial.damaged(damage)
     try:
         record = Record.open(folder)
         if verify:
@@ -292,12 +299,4 @@ def load_trial(folder: Path, *, verify: bool = False, shared: _Shared | None = N
 
 def read_header(file: Path) -> dict[str, Any]:
     """A trial.json. Raises RecordError if it is damaged."""
-    try:
-        header = json.loads(file.read_text(encoding="utf-8"))
-        if not isinstance(header, dict):
-            raise ValueError("not a JSON object")
-    except (OSError, ValueError) as error:
-        raise RecordError(
-            f"{file}: damaged ({error}); run the trial again, or remove its folder from the report."
-        ) from error
-    return header
+    return read_trial(file, REQUIRED)

@@ -15,6 +15,7 @@ import polars as pl
 
 from streamgauge import _native
 from streamgauge.errors import RecordError
+from streamgauge.record.header import read_object, read_trial
 from streamgauge.record.schema import (
     EVENTS,
     KNOWN,
@@ -57,7 +58,7 @@ class Record:
             RecordError: naming the file that is missing, cut short, of an unknown version or another trial's.
         """
         directory = Path(directory)
-        trial = _read_json(directory / TRIAL)
+        trial = read_trial(directory / TRIAL)
         check_version(directory / TRIAL, trial.get("schema"), KNOWN[TRIAL])
         for name, key in ((PACKETS, "packets_digest"), (EVENTS, "events_digest")):
             if name in trial.get("kept", ()):
@@ -71,7 +72,7 @@ class Record:
         Raises:
             RecordError: if it is missing or damaged.
         """
-        return _read_json(self.directory / PROVENANCE)
+        return read_object(self.directory / PROVENANCE)
 
     @cached_property
     def codes(self) -> pl.DataFrame:
@@ -265,20 +266,6 @@ def _units(said: Sequence[Saying]) -> dict[tuple[str, str | None], tuple[str, ..
 
 def _damaged(path: Path, what: str) -> RecordError:
     return RecordError(f"{path}: damaged: {what}; run the trial again or fetch the record anew.")
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise RecordError(f"{path}: missing; the record is not complete, run the trial again.") from None
-    except OSError as error:
-        raise RecordError(f"{path}: cannot be read: {error.strerror}.") from error
-    except ValueError as error:
-        raise _damaged(path, f"not JSON ({error})") from error
-    if not isinstance(value, dict):
-        raise _damaged(path, "not a JSON object")
-    return value
 
 
 def _read_table(path: Path) -> pl.DataFrame:
