@@ -94,3 +94,15 @@ def test_one_of_several_that_waits_stops_no_clock(clock: list[float]) -> None:
         one.started(job)
     one.said(todo[0], WAIT)
     assert not told[-1].waits and told[-1].left_s is not None
+
+
+def test_a_trial_that_takes_longer_than_it_was_to_has_no_time_left_to_tell(clock: list[float]) -> None:
+    told: list[Progress] = []
+    todo = jobs(1)
+    one = Board(todo, told.append)
+    one.started(todo[0])
+    clock[0] += 9 * 60
+    one.said(todo[0], "40 of 40 s")
+    assert told[-1].left_s is None and not told[-1].waits
+    one.finished(todo[0], valid=True)
+    assert told[-1].left_s == 0

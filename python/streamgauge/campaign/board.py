@@ -149,4 +149,5 @@ class Board:
         left = pace * self.cost_left
         for job, (since, _) in self.running.items():
             left -= min((self._now() - since) / self.at_once, pace * self._cost(job))
-        return max(0.0, left)
+        # Trials that take longer than they were to: there is nothing to go by until one of them is done.
+        return left if left > 0 or not self.running else None

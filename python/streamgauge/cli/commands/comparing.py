@@ -47,7 +47,7 @@ def _compare(
         typer.Option(
             "--over",
             metavar="ADDRESS=V1,V2",
-            help="Each value is a subject, such as path.down.queue=[droptail 20 kB,codel 20 kB]; "
+            help="Each value is a subject, such as path.down.queue=\\[droptail 20 kB,codel 20 kB]; "
             "mode=sim,emu compares the modes.",
         ),
     ] = None,
