@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from streamgauge.errors import ScenarioError
+from streamgauge.media.own_files import unreadable
 from streamgauge.scenario import load
 from streamgauge.scenario.limits import MOST_DEPTH, MOST_NODES, LimitError, check_text, check_variants
 
@@ -128,3 +129,12 @@ sys.exit(status)
     done = subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=limit)
     assert done.returncode == 3 and done.stderr.count("\n") == 1, done.stderr
     assert int(done.stdout) < 200_000, "kB"
+
+
+def test_a_pipe_or_a_device_is_no_clip(tmp_path: Path) -> None:
+    pipe = tmp_path / "clip.mp4"
+    os.mkfifo(pipe)
+    found = unreadable([pipe, Path("/dev/zero")])
+    assert {str(error) for error in found.values()} == {
+        f"{file}: it is a pipe or a device; name a file of video." for file in (pipe, "/dev/zero")
+    }

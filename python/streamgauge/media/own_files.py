@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -53,14 +54,18 @@ def unreadable(files: Iterable[Path], *, whole: bool = False) -> dict[Path, Medi
 def _as_it_is(file: Path, read: Callable[[Path, int, int], Of]) -> Of:
     """What `read` finds in a file, as it was when it was last changed."""
     try:
-        with file.open("rb"):
-            status = file.stat()
+        status = file.stat()
+        if stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode):
+            file.open("rb").close()
     except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError for what is no path at all
         raise NoSuchMediaError(f"{file}: no such media file; correct its path.") from None
     except IsADirectoryError:
         raise MediaError(f"{file}: it is a folder; name a file in it.") from None
     except OSError as error:
         raise MediaError(f"{file}: {error.strerror}; let everybody read it.") from None
+    if not stat.S_ISREG(status.st_mode):
+        # The opening of a pipe would wait for a program that writes to it.
+        raise MediaError(f"{file}: it is a pipe or a device; name a file of video.")
     if not status.st_size:
         raise MediaError(f"{file}: it is empty; copy it anew.")
     return read(file, status.st_size, status.st_mtime_ns)
