@@ -1,5 +1,5 @@
 //! Bytes to messages and back, where no kept crate does it: HTTP/1.1 on top of `httparse`, RTSP 1.0 on top of
-//! `rtsp-types`, compound RTCP on top of `rtcp-types`, the RTCP packets of Apple's Reliable UDP, RealNetworks' RDT, the rule
+//! `rtsp-types`, session descriptions, compound RTCP on top of `rtcp-types`, the RTCP packets of Apple's Reliable UDP, RealNetworks' RDT, the rule
 //! books beside it and RealMedia, the Advanced Systems Format, Windows Media's MMS, its HTTP streaming and its payloads of RTP,
 //! and Named Data Networking's packets.
 
@@ -17,6 +17,7 @@ pub mod rm;
 pub mod rtcp;
 pub mod rtp_asf;
 pub mod rtsp;
+pub mod sdp;
 pub mod wmsp;
 mod words;
 

@@ -6,10 +6,14 @@ use std::net::IpAddr;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
-use sdp_types::Attribute;
 use streamgauge_base::Duration;
 
 use super::asset::{Asset, Codec, Track};
+
+mod assigned;
+mod read;
+
+pub use read::{Presentation, SdpProblem, TrackDescription, read};
 
 /// The first dynamic payload type (RFC 3551 section 6); each further track has the next.
 const FIRST_PAYLOAD_TYPE: u8 = 96;
@@ -141,144 +145,5 @@ fn encoding(codec: &Codec) -> (&'static str, String) {
             );
             ("mpeg4-generic", text)
         }
-    }
-}
-
-/// What a server says of a presentation.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Presentation {
-    /// The control URL of the whole; `*` and what is missing are `None`: the URL that was described.
-    pub control: Option<String>,
-    /// How long it plays; `None` if it has no end.
-    pub duration: Option<Duration>,
-    /// In the description's order.
-    pub tracks: Vec<TrackDescription>,
-}
-
-/// What a server says of a track.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct TrackDescription {
-    /// `video` or `audio`, or what else there is.
-    pub media: String,
-    /// Its encoding's name, such as `H264`; empty if none is said.
-    pub encoding: String,
-    /// `None` if it is none of ours, or its parameters are not in a form that we read.
-    pub codec: Option<Codec>,
-    /// RTP payload type.
-    pub payload_type: u8,
-    /// RTP ticks per second.
-    pub clock_rate: u32,
-    /// The codec's parameters as they stand.
-    pub parameters: String,
-    /// Its control URL, absolute or relative.
-    pub control: Option<String>,
-    /// Frames in 1000 seconds.
-    pub frames_per_1000_s: Option<u64>,
-    /// Where it ends in the presentation, if it has a range of its own (RFC 2326 section C.1.5).
-    pub end: Option<Duration>,
-}
-
-/// A description that is none.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("the session description is not SDP: {0}")]
-pub struct SdpProblem(String);
-
-/// Reads a description as leniently as its lines allow: a track that we cannot play is listed without a codec.
-pub fn read(text: &str) -> Result<Presentation, SdpProblem> {
-    let session =
-        sdp_types::Session::parse(text.as_bytes()).map_err(|error| SdpProblem(error.to_string()))?;
-    let track = |media: &sdp_types::Media| {
-        let payload_type = media.fmt.split_whitespace().next()?.parse().ok()?;
-        let of = |name: &str| attribute(&media.attributes, name);
-        let for_type = |name: &str| {
-            let values = media.attributes.iter().filter(|a| a.attribute.eq_ignore_ascii_case(name));
-            let mut split = values.filter_map(|a| a.value.as_deref()?.trim().split_once(char::is_whitespace));
-            split.find(|(of, _)| of.parse() == Ok(payload_type)).map(|(_, rest)| rest.trim())
-        };
-        let mut map = for_type("rtpmap").unwrap_or("").split('/');
-        let encoding = map.next().unwrap_or("").to_owned();
-        let clock_rate = map.next().and_then(|rate| rate.parse().ok()).unwrap_or(0);
-        let channels = map.next().and_then(|count| count.parse().ok());
-        let parameters = for_type("fmtp").unwrap_or("").to_owned();
-        Some(TrackDescription {
-            media: media.media.clone(),
-            codec: (clock_rate > 0).then(|| codec(&encoding, &parameters, channels)).flatten(),
-            encoding,
-            payload_type,
-            clock_rate,
-            parameters,
-            control: of("control").map(str::to_owned),
-            frames_per_1000_s: of("framerate").and_then(thousandths),
-            end: of("range").and_then(range_end),
-        })
-    };
-    let tracks: Vec<TrackDescription> = session.medias.iter().filter_map(track).collect();
-    let control = attribute(&session.attributes, "control").filter(|&url| url != "*").map(str::to_owned);
-    let ranges = session.medias.iter().map(|media| &media.attributes).chain([&session.attributes]);
-    let duration = ranges.filter_map(|of| attribute(of, "range").and_then(range_end)).max();
-    Ok(Presentation { control, duration, tracks })
-}
-
-fn attribute<'a>(of: &'a [Attribute], name: &str) -> Option<&'a str> {
-    of.iter().find(|a| a.attribute.eq_ignore_ascii_case(name)).and_then(|a| a.value.as_deref()).map(str::trim)
-}
-
-/// The end of an `npt` range in seconds or `h:m:s` (RFC 2326 section 3.6), if it has one above zero.
-fn range_end(range: &str) -> Option<Duration> {
-    let (_, end) = range.trim().strip_prefix("npt=")?.split_once('-')?;
-    let mut thousandths_in_all: u64 = 0;
-    for part in end.trim().split(':') {
-        thousandths_in_all = thousandths_in_all.checked_mul(60)?.checked_add(thousandths(part)?)?;
-    }
-    let nanos = thousandths_in_all.checked_mul(1_000_000)?;
-    (nanos > 0).then(|| Duration::from_nanos(nanos))
-}
-
-/// A decimal number times 1000, what is finer left away.
-fn thousandths(number: &str) -> Option<u64> {
-    let (whole, fraction) = number.trim().split_once('.').unwrap_or((number.trim(), ""));
-    if !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    let fraction: String = fraction.chars().chain("000".chars()).take(3).collect();
-    whole.parse::<u64>().ok()?.checked_mul(1000)?.checked_add(fraction.parse().ok()?)
-}
-
-fn codec(encoding: &str, parameters: &str, channels: Option<u8>) -> Option<Codec> {
-    let parameter = |name: &str| {
-        let pairs = parameters.split(';').filter_map(|pair| pair.split_once('='));
-        let mut named = pairs.filter(|(key, _)| key.trim().eq_ignore_ascii_case(name));
-        named.next().map(|(_, value)| value.trim())
-    };
-    let bytes = |name: &str| parameter(name).map_or(Some(Vec::new()), |text| hex::decode(text).ok());
-    if encoding.eq_ignore_ascii_case("H264") {
-        // Mode 2 interleaves (RFC 6184 section 5.4).
-        if parameter("packetization-mode").is_some_and(|mode| mode != "0" && mode != "1") {
-            return None;
-        }
-        let sets = parameter("sprop-parameter-sets").unwrap_or("").split(',').filter(|set| !set.is_empty());
-        let (mut sps, mut pps) = (Vec::new(), Vec::new());
-        for set in sets.filter_map(|set| BASE64.decode(set.trim()).ok()) {
-            match set.first().map(|header| header & 0x1f) {
-                Some(7) => sps.push(set),
-                Some(8) => pps.push(set),
-                _ => {}
-            }
-        }
-        Some(Codec::H264 { sps, pps, length_bytes: 4 })
-    } else if encoding.eq_ignore_ascii_case("MP4V-ES") {
-        Some(Codec::Mpeg4Visual { config: bytes("config")? })
-    } else if encoding.eq_ignore_ascii_case("mpeg4-generic") {
-        let is =
-            |name: &str, value: &str| parameter(name).is_some_and(|said| said.eq_ignore_ascii_case(value));
-        let plain = is("mode", "AAC-hbr")
-            && is("sizelength", "13")
-            && is("indexlength", "3")
-            && is("indexdeltalength", "3");
-        let config = bytes("config")?;
-        let said = config.get(1).map(|second| second >> 3 & 0xf);
-        (plain && config.len() >= 2).then(|| Codec::Aac { channels: said.or(channels).unwrap_or(1), config })
-    } else {
-        None
     }
 }

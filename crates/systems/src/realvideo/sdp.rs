@@ -5,9 +5,9 @@ use std::net::IpAddr;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use sdp_types::Attribute;
 use streamgauge_base::Duration;
 use streamgauge_wire::rm::{OpaqueData, StreamProperties};
+use streamgauge_wire::sdp::{Attributes, Description, Media};
 
 use super::object::{AUDIO, Object, Stream, VIDEO, rules_of};
 use crate::rtsp::Described;
@@ -216,13 +216,12 @@ pub struct StreamDescription {
 ///
 /// What of it cannot be played.
 pub fn read(text: &str) -> Result<Presentation, String> {
-    let session = sdp_types::Session::parse(text.as_bytes())
-        .map_err(|error| format!("the session description is not SDP: {error}"))?;
-    let stream = |media: &sdp_types::Media| {
-        let control = attribute(&media.attributes, "control")?.to_owned();
+    let session = Description::read(text).map_err(|problem| problem.to_string())?;
+    let stream = |media: &Media| {
+        let control = media.attributes.first("control")?.to_owned();
         let number = stream_of(&control)?;
-        let is_video = media.media == "video";
-        (is_video || media.media == "audio").then(|| StreamDescription {
+        let is_video = media.kind == "video";
+        (is_video || media.kind == "audio").then(|| StreamDescription {
             number,
             is_video,
             control,
@@ -232,8 +231,8 @@ pub fn read(text: &str) -> Result<Presentation, String> {
                 .and_then(|data| OpaqueData::read(&BASE64.decode(data).ok()?).ok()),
         })
     };
-    let streams: Vec<_> = session.medias.iter().filter_map(stream).take(MOST_STREAMS).collect();
-    if attribute(&session.attributes, "IsRealDataType").is_none() {
+    let streams: Vec<_> = session.media.iter().filter_map(stream).take(MOST_STREAMS).collect();
+    if session.attributes.first("IsRealDataType").is_none() {
         return Err(OTHERS.into());
     }
     if streams.is_empty() {
@@ -241,19 +240,15 @@ pub fn read(text: &str) -> Result<Presentation, String> {
             "nothing in it can be played: no stream of pictures or sound that is named streamid=N".into()
         );
     }
-    let ends = session.medias.iter().filter_map(|media| typed(&media.attributes, "Duration")?.parse().ok());
+    let ends = session.media.iter().filter_map(|media| typed(&media.attributes, "Duration")?.parse().ok());
     let duration = ends.filter(|ms| *ms > 0).max().map(Duration::from_millis);
     let book = typed(&session.attributes, "ASMRuleBook").unwrap_or_default();
     Ok(Presentation { duration, book, streams })
 }
 
-fn attribute<'a>(of: &'a [Attribute], name: &str) -> Option<&'a str> {
-    of.iter().find(|a| a.attribute.eq_ignore_ascii_case(name)).and_then(|a| a.value.as_deref()).map(str::trim)
-}
-
 /// The value of `name:type;value`, of a text what its quotes hold.
-fn typed(of: &[Attribute], name: &str) -> Option<String> {
-    let (_, value) = attribute(of, name)?.split_once(';')?;
+fn typed(of: &Attributes, name: &str) -> Option<String> {
+    let (_, value) = of.first(name)?.split_once(';')?;
     let Some(inner) = value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) else {
         return Some(value.to_owned());
     };

@@ -11,7 +11,7 @@ const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 
 fn asset(codecs: &[Codec]) -> Asset {
     let tracks = codecs.iter().map(|codec| track(codec.clone(), &vec![vec![1; 100]; 50])).collect();
-    Asset { name: "a\r\nb".into(), duration: Duration::from_millis(1000), tracks }
+    Asset { name: "a\r\nb".into(), duration: Duration::from_millis(1000), tracks, left_out: Vec::new() }
 }
 
 fn sets() -> Codec {
@@ -40,7 +40,7 @@ fn what_is_described_is_read_back() {
     for (number, (described, track)) in tracks.iter().zip(&asset.tracks).enumerate() {
         assert_eq!(described.codec.as_ref(), Some(&track.codec));
         assert_eq!(described.clock_rate, track.clock_rate);
-        assert_eq!(described.payload_type, 96 + number as u8);
+        assert_eq!(described.payload_type, Some(96 + number as u8));
         assert_eq!(described.control, Some(control(number)));
         assert_eq!(track_of(&format!("rtsp://host/path/{}", control(number))), Some(number));
     }
@@ -62,7 +62,7 @@ fn what_is_described_is_read_back() {
 #[test]
 fn more_tracks_than_payload_types_are_not_described() {
     let tracks = read(&describe(&asset(&vec![Codec::Sizes; 300]), HERE, 1)).unwrap().tracks;
-    let types: Vec<u8> = tracks.iter().map(|track| track.payload_type).collect();
+    let types: Vec<u8> = tracks.iter().filter_map(|track| track.payload_type).collect();
     assert_eq!(types, (96..=127).collect::<Vec<u8>>());
 }
 
@@ -128,6 +128,8 @@ fn darwins_description_is_read() {
     let codecs: Vec<Option<Codec>> = presentation.tracks.iter().map(|track| track.codec.clone()).collect();
     assert_eq!(codecs, [None, Some(aac()), None]);
     assert_eq!(presentation.tracks[0].encoding, "X-SV3V-ES");
+    assert_eq!((&*presentation.tracks[2].encoding, presentation.tracks[2].clock_rate), ("PCMU", 8_000));
+    assert!(presentation.tracks.iter().all(|track| track.obstacle().is_none()));
 }
 
 #[test]
@@ -142,6 +144,106 @@ fn modes_that_we_do_not_read_leave_the_track_without_a_codec() {
     assert_eq!(with("mpeg4-generic/44100", "mode=AAC-lbr;sizelength=6;config=1210"), None);
     assert_eq!(with("H264/0", "packetization-mode=1"), None);
     assert!(read("RTSP/1.0 200 OK\r\n").unwrap_err().to_string().contains("not SDP"));
+}
+
+/// The media lines of an odd description, each with its name, its clock rate, and why it cannot be played.
+fn tracks(lines: &str) -> Vec<(String, u32, Option<&'static str>)> {
+    let tracks = read(&format!("v=0\r\n{lines}\r\n")).unwrap().tracks;
+    tracks.iter().map(|track| (track.name(), track.clock_rate, track.obstacle())).collect()
+}
+
+#[test]
+fn payload_types_that_need_no_rtpmap_are_known() {
+    for (line, name, rate) in [
+        ("m=audio 0 RTP/AVP 0", "audio PCMU", 8_000),
+        ("m=audio 0 RTP/AVP 8", "audio PCMA", 8_000),
+        ("m=audio 0 RTP/AVP 8 0\t ", "audio PCMA", 8_000),
+        ("m=audio 0 RTP/AVP 9", "audio G722", 8_000),
+        ("m=audio 0 RTP/AVP 10", "audio L16", 44_100),
+        ("m=audio 0 RTP/AVP 14", "audio MPA", 90_000),
+        ("m=video 0 RTP/AVP 26", "video JPEG", 90_000),
+        ("m=video 0 RTP/AVP 31", "video H261", 90_000),
+        ("m=video 0 RTP/AVP 32", "video MPV", 90_000),
+        ("m=video 0 RTP/AVP 34", "video H263", 90_000),
+        // What the server writes replaces the table.
+        ("m=audio 0 RTP/AVP 8\r\na=rtpmap:8 PCMA/16000/1", "audio PCMA", 16_000),
+        // A payload type of nobody's does not hide the one behind it.
+        ("m=audio 0 RTP/AVP 77 0", "audio PCMU", 8_000),
+        ("m=video 0 RTP/AVP 96\r\na=rtpmap: 96  H264", "video H264", 90_000),
+        ("m=video 0 RTP/AVP 96\r\na=rtpmap:96; h264 / 90000 ", "video h264", 90_000),
+    ] {
+        assert_eq!(tracks(line), [(name.to_owned(), rate, None)], "{line}");
+    }
+}
+
+#[test]
+fn what_cannot_be_played_has_its_name_and_the_reason() {
+    for (line, name, why) in [
+        ("m=video 0 RTP/AVP 33", "video MP2T", "a multiplex"),
+        (
+            "m=application 0 RTP/AVP 107\r\na=rtpmap:107 vnd.onvif.metadata/90000",
+            "application vnd.onvif.metadata",
+            "neither",
+        ),
+        (
+            "m=application/TP-LINK 0 RTP/AVP smart/1/90000\r\na=rtpmap:95 TP-LINK/90000",
+            "application/tp-link",
+            "neither",
+        ),
+        ("m=audio 0 RTP/AVP (null)\r\na=rtpmap", "audio", "no payload type"),
+        ("m=audio", "audio", "no payload type"),
+        ("m=audio 0 RTP/AVP 97", "audio of payload type 97", "no a=rtpmap"),
+        ("m=audio 0 RTP/AVP 97\r\na=rtpmap:97 opus", "audio opus", "clock rate"),
+        ("m=video 0 RTP/AVP 96\r\na=rtpmap:96 rtx/90000", "video rtx", "repairs"),
+        (
+            "m=video 0 RTP/AVP 96\r\na=rtpmap:96 H264/90000\r\na=fmtp:96 packetization-mode=2",
+            "video H264",
+            "interleaved",
+        ),
+        ("m=video 0 RTP/AVP 96\r\na=rtpmap:96 x-asf-pf/1000", "video x-asf-pf", "--player wmp9"),
+    ] {
+        let found = tracks(&format!("m=video 0 RTP/AVP 26\r\n{line}"));
+        assert_eq!((&*found[1].0, found[0].2), (name, None), "{line}");
+        assert!(found[1].2.is_some_and(|found| found.contains(why)), "{line}: {found:?}");
+    }
+}
+
+#[test]
+fn parameters_are_read_however_they_are_spaced() {
+    let of = |parameters: &str| {
+        let text = format!("m=video 0 RTP/AVP 96\na=rtpmap:96 H264/90000\na=fmtp:{parameters}\n");
+        read(&text).unwrap().tracks.remove(0).codec.unwrap()
+    };
+    let plain = of("96 packetization-mode=1;sprop-parameter-sets=Z0LAHgk=,aAE=,aAI");
+    assert_eq!(plain, sets());
+    for odd in [
+        "96 packetization-mode=1;;sprop-parameter-sets=Z0LAHgk=,aAE=,aAI;",
+        " 96   Packetization-Mode = 1 ; Sprop-Parameter-Sets = Z0LAHgk= , aAE=, aAI",
+        "96; packetization-mode=;sprop-parameter-sets=Z0LAHgk=,aAE=,aAI,",
+    ] {
+        assert_eq!(of(odd), plain, "{odd}");
+    }
+    // Parameter sets come in band then.
+    for lacking in
+        ["96 packetization-mode=1", "96", "96 sprop-parameter-sets=", "96 sprop-parameter-sets=%,!"]
+    {
+        assert_eq!(of(lacking), Codec::H264 { sps: vec![], pps: vec![], length_bytes: 4 }, "{lacking}");
+    }
+}
+
+#[test]
+fn the_end_is_read_however_the_range_is_spaced() {
+    for (range, ms) in [
+        ("npt= 0 - 4.0", Some(4_000)),
+        ("NPT = 0-4", Some(4_000)),
+        ("npt=0:00:00-0:00:04.00", Some(4_000)),
+        ("npt=now-", None),
+        ("clock=20260101T000000Z-20260101T000004Z", None),
+        ("npt=0-4s", None),
+    ] {
+        let read = read(&format!("a=range:{range}\nm=audio 0 RTP/AVP 0\n")).unwrap();
+        assert_eq!(read.duration, ms.map(Duration::from_millis), "{range}");
+    }
 }
 
 proptest! {
