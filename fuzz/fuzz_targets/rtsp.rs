@@ -7,7 +7,7 @@ use streamgauge_base::Chunk;
 use streamgauge_wire::rtsp::{
     Allow, CSeq, DeliveryBandwidth, DynamicRate, Prebuffer, Problem, Public, Range, Reader, RealChallenge1,
     RealChallenge2, RealChallenge3, RealTransports, Retransmit, RtpInfo, RtspItem, Session, Speed, Subscribe,
-    TransportOptions, Transports, Unsubscribe, interleave, write_request, write_response,
+    TransportOptions, Transports, Unsubscribe, interleave, names, write_request, write_response,
 };
 
 fn read(pieces: impl Iterator<Item = Chunk>) -> Vec<Result<RtspItem, Problem>> {
@@ -83,6 +83,10 @@ fuzz_target!(|bytes: &[u8]| {
         }
         if let RtspItem::Response(response) = item {
             headers!(response);
+            let chosen = response.header(&names::TRANSPORT).map(|chosen| Transports::chosen(chosen.as_str()));
+            if let Some(Ok(transports)) = chosen {
+                assert!(transports.0.is_empty() || transports.to_string().parse() == Ok(transports));
+            }
         }
         // An empty value that was joined to another of its name is trimmed when it is read again.
         let again = rewritten(item);

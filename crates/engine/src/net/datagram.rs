@@ -148,7 +148,7 @@ impl Udp {
         Ok(udp)
     }
 
-    /// Bound to our address and `port`; it sends nothing before [`Udp::direct`].
+    /// Bound to our address and `port`; it sends nothing before [`Udp::direct`], or before something came.
     pub fn bind(own: IpAddr, port: u16, peer: IpAddr) -> io::Result<Udp> {
         Udp::over(UdpSocket::bind((own, port))?, peer)
     }
@@ -211,6 +211,10 @@ impl Udp {
                     if from.ip() == self.peer && (!self.is_connected || from.port() == self.to) =>
                 {
                     self.is_unheard = false;
+                    // Nobody has named the other end's port: it is the one that it sends from.
+                    if self.to == 0 {
+                        self.to = from.port();
+                    }
                     return Some(Chunk::bytes(&room[..length]));
                 }
                 Ok(_) => {}
@@ -227,6 +231,20 @@ impl Udp {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_named_no_port_is_answered_where_he_sends_from() {
+        let here = IpAddr::from(Ipv4Addr::LOCALHOST);
+        let server = UdpSocket::bind((here, 0)).unwrap();
+        let mut udp = Udp::bind(here, 0, here).unwrap();
+        assert!(!udp.send(&Chunk::bytes(*b"to nobody")));
+        server.send_to(b"media", (here, udp.port())).unwrap();
+        let mut room = [0; 100];
+        let came = std::iter::repeat_with(|| udp.receive(&mut room)).flatten().next();
+        assert_eq!(came.unwrap().head(), b"media");
+        assert!(udp.send(&Chunk::bytes(*b"report")));
+        assert_eq!(server.recv_from(&mut room).unwrap(), (6, SocketAddr::new(here, udp.port())));
+    }
 
     #[test]
     fn a_stranger_is_written_to_again_after_an_error_and_others_are_not_heard() {

@@ -64,6 +64,10 @@ impl Served for DarwinServer {
     fn has_lost_its_client(&self) -> bool {
         DarwinServer::has_lost_its_client(self)
     }
+
+    fn awaits_rest(&self) -> bool {
+        DarwinServer::awaits_rest(self)
+    }
 }
 
 /// The player, with what is saved of its pictures.
@@ -117,6 +121,8 @@ impl Playing for Viewed {
             "packets_retransmitted": report.retransmitted,
             "jitter_s": report.jitter.as_secs_f64(),
             "rtcp_packets_sent": self.player.rtcp_datagrams(),
+            "left_out": self.player.left_out(),
+            "passed_over": self.player.passed_over(),
         }))
     }
 
@@ -130,8 +136,14 @@ impl Playing for Viewed {
 
     fn in_words(&mut self, now: Instant, rate: &str) -> String {
         let report = self.player.report_at(now);
+        let line = |name: &str, parts: &[String]| match parts {
+            [] => String::new(),
+            parts => format!("{name}: {}\n", parts.join("; ")),
+        };
+        let left_out = line("left out", self.player.left_out());
+        let passed_over = line("passed over", &self.player.passed_over());
         format!(
-            "packets: {} received ({} bytes, {rate}), {} lost, {} retransmitted, {} duplicates, jitter {:.1} ms",
+            "{left_out}{passed_over}packets: {} received ({} bytes, {rate}), {} lost, {} retransmitted, {} duplicates, jitter {:.1} ms",
             report.packets,
             report.bytes,
             report.lost,

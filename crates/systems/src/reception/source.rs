@@ -118,6 +118,12 @@ impl Source {
         (self.ssrc == Some(rtp.ssrc())).then_some(rtp)
     }
 
+    /// Nothing has come of it yet, and `packet` may be its first.
+    pub fn is_awaited(&self, packet: &Chunk) -> bool {
+        let rtp = || RtpPacket::parse(packet.head()).ok();
+        !self.heard && rtp().is_some_and(|rtp| rtp.payload_type() == self.announced.payload_type)
+    }
+
     /// Counts a packet that was accepted, at `now` by a clock that stands while the sender's does. `None` unless it is
     /// media that has not come before.
     pub fn take(&mut self, now: Instant, rtp: &RtpPacket<'_>, packet: &Chunk) -> Option<Media> {
@@ -230,6 +236,7 @@ mod tests {
         let mut source = source();
         source.announce(Some(1));
         assert!(!take(&mut source, &packet(97, 7, 1)), "another payload type");
+        assert!(source.is_awaited(&packet(96, 7, 1)) && !source.is_awaited(&packet(97, 7, 1)));
         assert!(take(&mut source, &packet(96, 7, 1)));
         assert!(!take(&mut source, &packet(96, 8, 2)));
         assert!(!take(&mut source, &packet(96, 7, 1)), "it came before");

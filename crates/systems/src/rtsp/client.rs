@@ -1,5 +1,7 @@
 //! The player's side of RTSP (RFC 2326): one request at a time, and what became of each.
 
+use std::collections::VecDeque;
+
 use streamgauge_base::{Chunk, Duration, Instant};
 use streamgauge_wire::rtsp::{
     CSeq, Empty, HeaderName, Method, Public, Request, RequestBuilder, Response, StatusCode, Url, Version,
@@ -11,6 +13,18 @@ const USUAL_TIMEOUT_S: u64 = 60;
 
 /// A session gets a sign of life at least each half of this, whatever it is said to bear.
 const MOST_TIMEOUT_S: u64 = 86_400;
+
+/// The port of a URL that names none (RFC 2326 section 3.2).
+const RTSP_PORT: u16 = 554;
+
+/// Redirections that are followed.
+const MOST_MOVES: u32 = 5;
+
+/// Requests without a response that are remembered.
+const MOST_UNAWAITED: usize = 32;
+
+/// Characters of a refusal's reason that are shown.
+const MOST_REASON: usize = 300;
 
 /// What a request is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,6 +71,10 @@ pub struct Client {
     /// What requests for the whole presentation name.
     aggregate: Url,
     cseq: u32,
+    /// Requests whose responses nobody waits for, the last of them.
+    unawaited: VecDeque<u32>,
+    /// Times that the server has sent it elsewhere.
+    moves: u32,
     /// The request that waits for its response, since when, and its number.
     asked: Option<(Step, Instant, u32)>,
     session: Option<String>,
@@ -77,6 +95,8 @@ impl Client {
             aggregate: url.clone(),
             url,
             cseq: 0,
+            unawaited: VecDeque::new(),
+            moves: 0,
             asked: None,
             session: None,
             timeout: Duration::from_secs(USUAL_TIMEOUT_S),
@@ -108,7 +128,7 @@ impl Client {
 
     /// A description came: its Content-Base or Content-Location, and the whole's control URL.
     pub fn described(&mut self, response: &Response<Vec<u8>>, control: Option<&str>) {
-        let header = |name: HeaderName| response.header(&name).and_then(|url| Url::parse(url.as_str()).ok());
+        let header = |name: HeaderName| base_of(response.header(&name)?.as_str(), &self.url);
         self.base = header(names::CONTENT_BASE)
             .or_else(|| header(names::CONTENT_LOCATION))
             .unwrap_or_else(|| self.url.clone());
@@ -127,7 +147,9 @@ impl Client {
             Step::Options | Step::Describe => &self.url,
             _ => &self.aggregate,
         });
+        let before = self.asked.map(|(.., number)| number);
         let chunk = self.written(step.method(self.has_get_parameter), url.clone(), dress);
+        before.into_iter().for_each(|number| self.await_no_more(number));
         (self.asked, self.spoke) = (Some((step, now, self.cseq)), now);
         chunk
     }
@@ -135,13 +157,23 @@ impl Client {
     /// Parameters that are set at `now`, beside whatever is asked: nobody waits for the response.
     pub fn tell(&mut self, now: Instant, dress: impl FnOnce(&mut Request<Empty>)) -> Chunk {
         self.spoke = now;
-        self.written(Method::SetParameter, self.aggregate.clone(), dress)
+        let chunk = self.written(Method::SetParameter, self.aggregate.clone(), dress);
+        self.await_no_more(self.cseq);
+        chunk
+    }
+
+    fn await_no_more(&mut self, number: u32) {
+        if self.unawaited.len() == MOST_UNAWAITED {
+            self.unawaited.pop_front();
+        }
+        self.unawaited.push_back(number);
     }
 
     /// The same by a body of type `kind`.
     pub fn tell_in_body(&mut self, now: Instant, kind: &'static str, body: String) -> Chunk {
         self.spoke = now;
         let begun = self.begun(Method::SetParameter, self.aggregate.clone());
+        self.await_no_more(self.cseq);
         Chunk::bytes(write_request(&begun.header(names::CONTENT_TYPE, kind).build(body.into_bytes())))
     }
 
@@ -166,9 +198,14 @@ impl Client {
 
     /// What `response` answers; `None` if that is nothing that was asked. A refusal is told with what to do.
     pub fn response(&mut self, response: Response<Vec<u8>>) -> Option<(Step, Answer)> {
-        // Servers that leave CSeq out answer in order, and there is one request at a time.
+        // Servers that leave CSeq out, or write another, answer in order, and there is one request at a time.
         let cseq = response.typed_header::<CSeq>().ok().flatten();
-        let (step, ..) = self.asked.filter(|(.., asked)| cseq.is_none_or(|cseq| *cseq == *asked))?;
+        let (step, _, asked) = self.asked?;
+        let is_stale = |number: &u32| cseq.as_ref().is_some_and(|cseq| **cseq == *number && *number != asked);
+        if let Some(place) = self.unawaited.iter().position(is_stale) {
+            self.unawaited.remove(place);
+            return None;
+        }
         if response.status().is_informational() {
             return None;
         }
@@ -189,7 +226,13 @@ impl Client {
         let method = step.method(self.has_get_parameter);
         let method: &str = (&method).into();
         let remedy = match status {
-            StatusCode::Unauthorized => "; it wants a user name and password, which are not supported".into(),
+            StatusCode::Unauthorized => {
+                let scheme = response.header(&names::WWW_AUTHENTICATE).and_then(|wanted| {
+                    wanted.as_str().split_whitespace().next().map(|scheme| format!(" ({scheme})"))
+                });
+                let scheme = scheme.unwrap_or_default();
+                format!("; it wants a user name and password{scheme}, which are not supported")
+            }
             StatusCode::UnsupportedTransport => "; try the other of udp and tcp".into(),
             _ if status.is_redirection() => {
                 let location = response.header(&names::LOCATION).map_or("elsewhere", |url| url.as_str());
@@ -197,7 +240,23 @@ impl Client {
             }
             _ => String::new(),
         };
-        Some((step, Err(format!("the server refused {method}: {said}{remedy}"))))
+        let why = reason(&response).map_or_else(String::new, |why| format!(" ({why})"));
+        Some((step, Err(format!("the server refused {method}: {said}{why}{remedy}"))))
+    }
+
+    /// Follows a redirection of DESCRIBE to another URL of the same server (RFC 2326 section 11.3). True if it does.
+    pub fn follows(&mut self, response: &Response<Vec<u8>>) -> bool {
+        let is_described = matches!(self.asked, Some((Step::Describe, ..)));
+        if !is_described || !response.status().is_redirection() || self.moves == MOST_MOVES {
+            return false;
+        }
+        let to = response.header(&names::LOCATION).and_then(|to| base_of(to.as_str(), &self.url));
+        let place = |url: &Url| (url.host_str().map(str::to_owned), url.port().unwrap_or(RTSP_PORT));
+        let Some(to) = to.filter(|to| place(to) == place(&self.url)) else { return false };
+        self.moves += 1;
+        self.asked = None;
+        (self.base, self.aggregate, self.url) = (to.clone(), to.clone(), to);
+        true
     }
 
     /// The answer to a request of the server's: yes to OPTIONS, by which Darwin measures the round trip.
@@ -221,13 +280,44 @@ impl Client {
     }
 }
 
-/// A session's id and its timeout in seconds (RFC 2326 section 12.37). Some write blanks around the `;`, and a timeout
-/// that cannot be read is none.
+/// A session's id and its timeout in seconds (RFC 2326 section 12.37). Some write blanks around the `;` and the `=`, and a
+/// timeout that cannot be read is none.
 fn session(said: &str) -> (&str, u64) {
     let mut parts = said.split(';').map(str::trim);
     let id = parts.next().unwrap_or_default();
-    let timeout = parts.find_map(|part| part.strip_prefix("timeout=")?.trim().parse().ok());
+    let timeout = parts.find_map(|part| {
+        let (name, value) = part.split_once('=')?;
+        name.trim().eq_ignore_ascii_case("timeout").then(|| value.trim().parse().ok())?
+    });
     (id, timeout.filter(|&timeout_s| timeout_s > 0).unwrap_or(USUAL_TIMEOUT_S))
+}
+
+/// The text in which a server gives the reason of a refusal.
+fn reason(response: &Response<Vec<u8>>) -> Option<String> {
+    let kind = response.header(&names::CONTENT_TYPE)?.as_str();
+    let text = kind.to_ascii_lowercase().starts_with("text/plain").then(|| response.body())?;
+    let text = String::from_utf8_lossy(text);
+    let line = text.lines().next().unwrap_or_default().trim();
+    let shown: String = line.chars().filter(|c| !c.is_control()).take(MOST_REASON).collect();
+    (!shown.is_empty()).then_some(shown)
+}
+
+/// The URL that a server writes in a header, which may be relative to `url`. Cameras leave the scheme away, or write it
+/// twice; what is no URL of RTSP then is none.
+fn base_of(text: &str, url: &Url) -> Option<Url> {
+    const SCHEME: &str = "rtsp://";
+    let mut text = text.trim();
+    while text.get(..SCHEME.len()).is_some_and(|begun| begun.eq_ignore_ascii_case(SCHEME))
+        && text.get(SCHEME.len()..).is_some_and(|rest| rest.to_ascii_lowercase().starts_with(SCHEME))
+    {
+        text = &text[SCHEME.len()..];
+    }
+    let read = match Url::parse(text) {
+        Ok(absolute) => absolute,
+        Err(_) if text.starts_with('/') => url.join(text).ok()?,
+        Err(_) => return None,
+    };
+    (read.scheme() == "rtsp" && read.has_host()).then_some(read)
 }
 
 /// `control` as an absolute URL. A relative one stands behind its base, whose last part is a folder even where the
@@ -273,12 +363,70 @@ mod tests {
             ("12345678", ("12345678", 60)),
             ("12345678;timeout=30", ("12345678", 30)),
             ("a-b.c ; x=1; timeout=30", ("a-b.c", 30)),
+            (" 1234 5678 ; Timeout = 30 ; x", ("1234 5678", 30)),
             ("a;timeout=0", ("a", 60)),
             ("a;timeout=1e3", ("a", 60)),
             ("a;timeout=18446744073709551616", ("a", 60)),
         ] {
             assert_eq!(session(said), expected, "{said}");
         }
+    }
+
+    #[test]
+    fn a_base_is_taken_however_it_is_written_and_none_that_is_no_url_of_rtsp() {
+        let url = Url::parse("rtsp://h:8554/cam").unwrap();
+        for (text, expected) in [
+            ("rtsp://h:8554/cam/", Some("rtsp://h:8554/cam/")),
+            (" RTSP://rtsp://h:8554/cam/", Some("rtsp://h:8554/cam/")),
+            ("/other/", Some("rtsp://h:8554/other/")),
+            ("rtsp://192.168.1.10:554/cam/", Some("rtsp://192.168.1.10:554/cam/")),
+            ("127.0.0.1:8554/cam/", None),
+            ("localhost:8554/cam/", None),
+            ("http://h/cam/", None),
+            ("rtsp://", None),
+            ("", None),
+        ] {
+            assert_eq!(base_of(text, &url).as_ref().map(Url::as_str), expected, "{text:?}");
+        }
+    }
+
+    fn asked(client: &mut Client, step: Step) {
+        client.request(Instant::ZERO, step, None, |_| {});
+    }
+
+    fn answered(client: &mut Client, cseq: u32) -> Option<Step> {
+        let response = Response::builder(Version::V1_0, StatusCode::Ok).typed_header(&CSeq::from(cseq));
+        client.response(response.build(Vec::new())).map(|(step, _)| step)
+    }
+
+    #[test]
+    fn a_wrong_number_answers_what_is_asked_and_a_stale_one_does_not() {
+        let mut client = Client::new("rtsp://h/cam").unwrap();
+        asked(&mut client, Step::Describe);
+        assert_eq!(answered(&mut client, 77), Some(Step::Describe));
+        asked(&mut client, Step::Play);
+        client.tell(Instant::ZERO, |_| {});
+        assert_eq!(answered(&mut client, 3), None, "nobody waits for that");
+        asked(&mut client, Step::Teardown);
+        assert_eq!(answered(&mut client, 2), None, "to PLAY, which is not awaited any more");
+        assert_eq!(answered(&mut client, 4), Some(Step::Teardown));
+    }
+
+    #[test]
+    fn a_redirection_is_followed_at_the_same_server_alone() {
+        let to = |client: &mut Client, location: &str| {
+            asked(client, Step::Describe);
+            let response =
+                Response::builder(Version::V1_0, StatusCode::Found).header(names::LOCATION, location);
+            client.follows(&response.build(Vec::new()))
+        };
+        let mut client = Client::new("rtsp://h/cam").unwrap();
+        assert!(to(&mut client, "rtsp://h:554/cam2") && to(&mut client, "/cam3"));
+        assert_eq!(client.track_url(None).as_str(), "rtsp://h:554/cam3");
+        for elsewhere in ["rtsp://other/cam2", "rtsp://h:8554/cam2", "http://h/cam2", ""] {
+            assert!(!to(&mut client, elsewhere), "{elsewhere}");
+        }
+        assert_eq!((0..9).filter(|_| to(&mut client, "/cam")).count(), 3, "not in circles");
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod apple;
 mod clashes;
 mod decimal;
 mod headers;
+mod mended;
 pub(crate) mod parts;
 mod reader;
 mod real;

@@ -4,6 +4,7 @@ use rtsp_types::{Message, Request, Response, StatusCode, Version};
 use streamgauge_base::Chunk;
 
 use super::clashes::without_clashes;
+use super::mended::mended;
 use super::{INTERLEAVED_HEADER_BYTES, MAGIC};
 use crate::incoming::{Incoming, Run};
 
@@ -127,6 +128,11 @@ impl Reader {
         }
     }
 
+    /// The reader is between messages, as far as it has been read.
+    pub fn is_between_messages(&self) -> bool {
+        self.ended || matches!(&self.state, State::Head { text, .. } if text.is_empty())
+    }
+
     fn end(&mut self, fault: Fault, cseq: Option<u32>) -> Problem {
         self.ended = true;
         self.incoming.clear();
@@ -236,7 +242,7 @@ impl Iterator for Reader {
 fn values<'a>(head: &'a [u8], name: &'static str) -> impl Iterator<Item = &'a str> {
     head.split(|&byte| byte == b'\n').skip(1).filter_map(move |line| {
         let colon = line.iter().position(|&byte| byte == b':')?;
-        let is_it = line[..colon].eq_ignore_ascii_case(name.as_bytes());
+        let is_it = line[..colon].trim_ascii_end().eq_ignore_ascii_case(name.as_bytes());
         is_it.then(|| std::str::from_utf8(&line[colon + 1..]).unwrap_or_default().trim())
     })
 }
@@ -245,17 +251,25 @@ fn cseq(head: &[u8]) -> Option<u32> {
     values(head, "cseq").next().and_then(|value| value.parse().ok())
 }
 
-/// `None` if the header is no number, or there more than once.
+/// A server's answer. Cameras write what no server may read; a player passes over the lines that are wrong.
+fn is_response(head: &[u8]) -> bool {
+    head.starts_with(b"RTSP/")
+}
+
+/// `None` if the header is no number, or there more than once; in a response it may be repeated.
 fn body_bytes(head: &[u8]) -> Option<usize> {
     let mut values = values(head, "content-length");
-    let first = values.next().map_or(Some(0), |value| value.parse().ok());
-    first.filter(|_| values.next().is_none())
+    let Some(first) = values.next() else { return Some(0) };
+    let agrees = |other: &str| is_response(head) && other == first;
+    first.parse().ok().filter(|_| values.all(agrees))
 }
 
 /// A whole message, of which `head` bytes are start line and headers.
 fn read(message: &[u8], head: usize) -> Result<RtspItem, Problem> {
     let problem = |fault| Err(Problem { fault, cseq: cseq(&message[..head]) });
-    let message = &[&without_clashes(&message[..head]), &message[head..]].concat();
+    let mended = is_response(message).then(|| mended(&message[..head]));
+    let sound = without_clashes(mended.as_deref().unwrap_or(&message[..head]));
+    let message = &[&sound, &message[head..]].concat();
     match Message::parse(message) {
         Ok((Message::Request(request), length)) if length == message.len() => match request.version() {
             Version::V1_0 => Ok(RtspItem::Request(request)),

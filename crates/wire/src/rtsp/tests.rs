@@ -196,6 +196,42 @@ fn bad_transports_are_refused() {
 }
 
 #[test]
+fn a_transport_that_a_server_chose_is_read_without_the_parameters_that_are_wrong() {
+    let udp = Transport { ssrc: None, ..Transport::udp((6970, 6971)) };
+    for odd in [
+        "RTP/AVP;unicast;client_port=6970-6971",
+        "rtp/avp/udp; Unicast; Client_Port = 6970 - 6971 ;",
+        "RTP/AVP;client_port=6970;ssrc=3735928559",
+        "RTP/AVP;unicast;server_port=;client_port=6970-6971;ssrc= 12 34",
+        "RTP/AVP;unicast;mode=DANCE;client_port=6970-6971;interleaved=256-257",
+    ] {
+        assert_eq!(Transports::chosen(odd), Ok(Transports(vec![udp.clone()])), "{odd}");
+    }
+    let tcp = Transports::chosen("RTP/AVP/TCP;unicast;interleaved=;ssrc=1234ABCD;mode=\"play\"")
+        .unwrap()
+        .0
+        .remove(0);
+    assert_eq!((tcp.lower, tcp.interleaved, tcp.ssrc), (Lower::Tcp, None, Some(0x1234_abcd)));
+    assert_eq!(Transports::chosen(""), Err(HeaderParseError));
+}
+
+#[test]
+fn a_response_with_odd_lines_is_read_and_a_request_is_not() {
+    let lines = "cseq : 3\r\nCache-Control:\r\nX-Odd\r\nServer: K\u{fc}che\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\nhi";
+    // Latin-1, as cameras write it.
+    let bytes =
+        |start: &str| format!("{start}\r\n{lines}").chars().map(|c| c as u32 as u8).collect::<Vec<u8>>();
+    for start in ["RTSP/1.0 200 OK", "RTSP/1.0 200", "RTSP/1.0  200  OK"] {
+        let read = all(&bytes(start));
+        let [Ok(RtspItem::Response(response))] = &read[..] else { panic!("{start}: {read:?}") };
+        assert_eq!(response.typed_header::<CSeq>().unwrap().map(|cseq| *cseq), Some(3), "{start}");
+        assert_eq!((u16::from(response.status()), &response.body()[..]), (200, &b"hi"[..]), "{start}");
+    }
+    let read = all(&bytes("OPTIONS * RTSP/1.0"));
+    assert!(read.iter().all(Result::is_err), "{read:?}");
+}
+
+#[test]
 fn ranges_are_in_normal_play_time() {
     let ms = Duration::from_millis;
     for (value, from, to) in [

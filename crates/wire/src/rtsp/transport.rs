@@ -73,8 +73,9 @@ impl Transport {
         }
     }
 
-    /// `None` if it is not RTP/AVP, which only somebody else can serve.
-    fn read(text: &str) -> Result<Option<Self>, HeaderParseError> {
+    /// `None` if it is not RTP/AVP, which only somebody else can serve. With `lenient` a parameter that cannot be read is
+    /// left out.
+    fn read(text: &str, lenient: bool) -> Result<Option<Self>, HeaderParseError> {
         let mut parts = split(text, ';').map(str::trim);
         let lower = match parts.next().unwrap_or_default().to_ascii_uppercase().as_str() {
             "RTP/AVP" | "RTP/AVP/UDP" => Lower::Udp,
@@ -85,22 +86,27 @@ impl Transport {
         let mut transport = Transport::over(lower);
         for part in parts {
             let (name, value) = part.split_once('=').unwrap_or((part, ""));
-            let value = value.trim();
-            match name.trim().to_ascii_lowercase().as_str() {
-                "unicast" => transport.unicast = true,
-                "multicast" => transport.unicast = false,
-                "client_port" => transport.client_port = Some(pair(value)?),
-                "server_port" => transport.server_port = Some(pair(value)?),
-                "interleaved" => transport.interleaved = Some(pair(value)?),
-                "ssrc" => {
-                    transport.ssrc = Some(u32::from_str_radix(value, 16).map_err(|_| HeaderParseError)?);
-                }
-                "source" => transport.source = Some(value.into()),
-                "mode" => transport.mode = Some(mode(value)?),
-                _ => {}
+            let read = transport.set(&name.trim().to_ascii_lowercase(), value.trim());
+            if !lenient {
+                read?;
             }
         }
         Ok(Some(transport))
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> Result<(), HeaderParseError> {
+        match name {
+            "unicast" => self.unicast = true,
+            "multicast" => self.unicast = false,
+            "client_port" => self.client_port = Some(pair(value)?),
+            "server_port" => self.server_port = Some(pair(value)?),
+            "interleaved" => self.interleaved = Some(pair(value)?),
+            "ssrc" => self.ssrc = Some(u32::from_str_radix(value, 16).map_err(|_| HeaderParseError)?),
+            "source" => self.source = Some(value.into()),
+            "mode" => self.mode = Some(mode(value)?),
+            _ => {}
+        }
+        Ok(())
     }
 }
 
@@ -136,11 +142,27 @@ impl fmt::Display for Transport {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Transports(pub Vec<Transport>);
 
+impl Transports {
+    /// Reads the transport that a server chose. Parameters that cannot be read are left out: a player needs few of them.
+    ///
+    /// # Errors
+    ///
+    /// If it is empty.
+    pub fn chosen(text: &str) -> Result<Self, HeaderParseError> {
+        Transports::read(text, true)
+    }
+
+    fn read(text: &str, lenient: bool) -> Result<Self, HeaderParseError> {
+        let read: Result<Vec<_>, _> =
+            split(text, ',').map(|part| Transport::read(part.trim(), lenient)).collect();
+        Ok(Transports(read?.into_iter().flatten().collect()))
+    }
+}
+
 impl FromStr for Transports {
     type Err = HeaderParseError;
     fn from_str(text: &str) -> Result<Self, HeaderParseError> {
-        let read: Result<Vec<_>, _> = split(text, ',').map(|part| Transport::read(part.trim())).collect();
-        Ok(Transports(read?.into_iter().flatten().collect()))
+        Transports::read(text, false)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The player's end: RTSP, RTP and RTCP in, acknowledgements and reports out, and the playout buffer.
 
 mod acks;
+mod claim;
 mod report;
 mod settings;
 mod setup;
@@ -74,8 +75,14 @@ pub struct DarwinPlayer {
     playout: Option<Playout>,
     /// How long the media is, as its description says.
     duration: Option<Duration>,
+    /// Where play begins in the media.
+    from: Duration,
     /// The description has one track: its end is the presentation's.
     alone: bool,
+    /// Tracks that are not played, each with the reason.
+    left_out: Vec<String>,
+    /// Headers that were passed over, each with the reason.
+    passed_over: Vec<String>,
     /// Over UDP, media that came before the response to PLAY.
     early: Vec<(usize, Chunk)>,
     /// When PLAY was first sent.
@@ -105,7 +112,10 @@ impl DarwinPlayer {
             main: 0,
             playout: None,
             duration: None,
+            from: settings.begin,
             alone: false,
+            left_out: Vec::new(),
+            passed_over: Vec::new(),
             early: Vec::new(),
             play_asked: None,
             paused: false,
@@ -140,6 +150,20 @@ impl DarwinPlayer {
         self.tracks.get(self.main).map(|track| (self.main, &track.description))
     }
 
+    /// Tracks that are not played, each with the reason.
+    pub(super) fn left_out(&self) -> &[String] {
+        &self.left_out
+    }
+
+    /// What the server said and what it sent shows to be wrong, each with the reason.
+    pub(super) fn passed_over(&self) -> Vec<String> {
+        let of_tracks = self.tracks.iter().filter_map(|track| {
+            let wrong = track.passed_over.as_ref()?;
+            Some(format!("RTP-Info of {} ({wrong})", track.description.name()))
+        });
+        self.passed_over.iter().cloned().chain(of_tracks).collect()
+    }
+
     /// The status of the last answer that was no success: a player goes on without some things, without others it ends.
     pub(super) fn refused(&self) -> Option<u16> {
         self.refused
@@ -168,9 +192,13 @@ impl DarwinPlayer {
             }
             return;
         };
-        let Some(media) = self.tracks[track].media(now, packet) else { return };
+        let taken = self.tracks[track].media(now, packet);
+        if let Some(timeline) = self.tracks[track].take_anchor() {
+            playout.anchor(track, timeline);
+        }
+        let Some(media) = taken else { return };
         if !playout.is_anchored(track) {
-            let timeline = self.tracks[track].timeline(media.place.timestamp, self.settings.begin);
+            let timeline = self.tracks[track].timeline(media.place.timestamp, self.from);
             playout.anchor(track, timeline);
         }
         let payload = self.keep.then(|| {
@@ -202,13 +230,35 @@ impl DarwinPlayer {
         let Input::Datagram(channel, datagram) = input else { return };
         let place = self.tracks.iter().zip(0..).find_map(|(track, index)| {
             let (rtp, rtcp) = track.channels?;
-            (channel == rtp || channel == rtcp).then_some((index, channel == rtp))
+            (channel == rtp || channel == rtcp).then_some(index)
         });
-        match place {
-            Some((track, true)) => self.media(now, track, datagram),
-            Some((track, false)) => self.control(now, track, datagram),
-            None => {}
+        if let Some(track) = place {
+            self.packet(now, track, datagram);
         }
+    }
+
+    /// Takes a packet of a track's pair of channels. Which of them it came by does not matter: RTCP's types are none of
+    /// RTP's (RFC 5761 section 4).
+    fn packet(&mut self, now: Instant, track: usize, packet: &Chunk) {
+        if packet.head().get(1).is_some_and(|kind| (200..=207).contains(kind)) {
+            self.control(now, track, packet);
+        } else {
+            self.media(now, track, packet);
+        }
+    }
+
+    /// The track whose packets come by `channel` of the connection.
+    fn track_of(&mut self, channel: u8, packet: &Chunk) -> Option<usize> {
+        let has =
+            |track: &Track| track.interleaved.is_some_and(|(rtp, rtcp)| channel == rtp || channel == rtcp);
+        if let Some(index) = self.tracks.iter().position(has) {
+            return Some(index);
+        }
+        // Some servers use other channels than they said.
+        let is_its = |track: &Track| track.interleaved.is_some() && track.source.is_awaited(packet);
+        let index = self.tracks.iter().position(is_its)?;
+        self.tracks[index].interleaved = Some((channel, channel.wrapping_add(1)));
+        Some(index)
     }
 
     fn read(&mut self, now: Instant, io: &mut dyn Io) {
@@ -220,16 +270,8 @@ impl DarwinPlayer {
             while let Some(item) = self.reader.next() {
                 match item {
                     Ok(RtspItem::Interleaved { channel, packet }) => {
-                        let on = |track: &Track| Some((track.interleaved?, channel));
-                        let pairs = self.tracks.iter().map(on);
-                        let place = pairs.enumerate().find_map(|(index, pair)| {
-                            let ((rtp, rtcp), channel) = pair?;
-                            (channel == rtp || channel == rtcp).then_some((index, channel == rtp))
-                        });
-                        match place {
-                            Some((track, true)) => self.media(now, track, &packet),
-                            Some((track, false)) => self.control(now, track, &packet),
-                            None => {}
+                        if let Some(track) = self.track_of(channel, &packet) {
+                            self.packet(now, track, &packet);
                         }
                     }
                     // Who asks on and on and takes no answer gets none.

@@ -7,22 +7,17 @@ use streamgauge_wire::rtsp::{
 };
 use streamgauge_wire::rtsp::{Transport, Url};
 
+use super::claim::Claim;
 use super::track::Track;
 use super::{DarwinPlayer, Phase};
 use crate::app::{ChannelId, Io};
 use crate::carrier::Carrier;
-use crate::media::sdp::{self, TrackDescription};
+use crate::media::sdp;
 use crate::playout::{End, Gathers, HostLate, Manner, Playout, Start};
 use crate::rtsp::{MediaTransport, Step};
 
 /// Tracks that are set up; what a description lists beyond them is left out.
 const MOST_TRACKS: usize = 8;
-
-/// What encodings of others are called that nobody has by plain RTP, and who plays those.
-const OTHERS: [(&str, &str); 2] = [
-    ("x-pn-real", "; --player realplayer8 plays what a RealVideo server has"),
-    ("x-asf-pf", "; --player wmp9 plays what a Windows Media server has"),
-];
 
 impl DarwinPlayer {
     /// The connection is there.
@@ -105,6 +100,9 @@ impl DarwinPlayer {
     /// The server answered something.
     pub(super) fn response(&mut self, now: Instant, response: Response<Vec<u8>>, io: &mut dyn Io) {
         let Ok(client) = &mut self.client else { return };
+        if client.follows(&response) {
+            return self.ask(now, Step::Describe, io);
+        }
         let Some((step, answer)) = client.response(response) else { return };
         match (step, answer) {
             (Step::Options, _) => self.ask(now, Step::Describe, io),
@@ -117,6 +115,10 @@ impl DarwinPlayer {
                 Ok(()) => self.ask(now, Step::Play, io),
                 Err(problem) => self.give_up(now, problem, io),
             },
+            (Step::Setup(index), Err(problem)) if self.leave_out(index, &problem) => {
+                let next = if index < self.tracks.len() { Step::Setup(index) } else { Step::Play };
+                self.ask(now, next, io);
+            }
             (Step::Play, Ok(response)) => self.plays(now, &response),
             // One that refuses goes on sending, and what it sends is held here; it is not asked again.
             (Step::Pause, _) => self.phase = Phase::Playing { server_holds: true },
@@ -130,6 +132,9 @@ impl DarwinPlayer {
     }
 
     fn described(&mut self, now: Instant, response: &Response<Vec<u8>>) -> Result<(), String> {
+        if response.body().is_empty() {
+            return Err("the server sent no description with its answer to DESCRIBE".into());
+        }
         let text = String::from_utf8_lossy(response.body());
         let presentation = sdp::read(&text).map_err(|problem| problem.to_string())?;
         if let Ok(client) = &mut self.client {
@@ -137,41 +142,60 @@ impl DarwinPlayer {
         }
         self.duration = presentation.duration;
         self.alone = presentation.tracks.len() == 1;
-        let who_plays = |encoding: &str| {
-            let other = OTHERS.iter().find(|(part, _)| encoding.contains(part));
-            other.map(|(_, who)| *who)
-        };
-        let playable = |track: &TrackDescription| {
-            let is_media = track.media == "video" || track.media == "audio";
-            track.clock_rate > 0 && is_media && who_plays(&track.encoding).is_none()
-        };
-        let names: Vec<String> = presentation
-            .tracks
-            .iter()
-            .map(|track| format!("{} {}", track.media, track.encoding).trim().into())
-            .collect();
-        let ack_delay = self.settings.ack_delay;
-        let tracks = presentation.tracks.into_iter().filter(playable).take(MOST_TRACKS);
-        self.tracks = tracks.map(|track| Track::new(track, ack_delay, now)).collect();
-        if self.tracks.is_empty() {
-            let who = names.iter().find_map(|name| who_plays(name)).unwrap_or_default();
-            return Err(format!("nothing in it can be played: {}{who}", names.join(", ")));
+        for track in presentation.tracks {
+            let obstacle = track.obstacle();
+            let name = track.name();
+            let room = self.tracks.len() < MOST_TRACKS;
+            let track =
+                Track::new(track, self.settings.ack_delay, now).filter(|_| obstacle.is_none() && room);
+            match track {
+                Some(track) => self.tracks.push(track),
+                None => {
+                    let why =
+                        obstacle.map_or_else(|| format!("more than {MOST_TRACKS} tracks"), str::to_owned);
+                    self.left_out.push(format!("{name} ({why})"));
+                }
+            }
         }
-        let is_video = |track: &Track| track.description.media == "video";
-        self.main = self.tracks.iter().position(is_video).unwrap_or(0);
+        if self.tracks.is_empty() {
+            return Err(format!("nothing in it can be played: {}", self.left_out.join(", ")));
+        }
+        self.choose_main();
         Ok(())
+    }
+
+    fn choose_main(&mut self) {
+        self.main = self.tracks.iter().position(|track| track.description.is_video()).unwrap_or(0);
+    }
+
+    /// The server refused a track. True if others remain to be played.
+    fn leave_out(&mut self, index: usize, why: &str) -> bool {
+        if self.tracks.len() < 2 {
+            return false;
+        }
+        let track = self.tracks.remove(index);
+        self.left_out.push(format!("{} ({why})", track.description.name()));
+        self.choose_main();
+        true
     }
 
     fn set_up(&mut self, index: usize, response: &Response<Vec<u8>>, io: &mut dyn Io) -> Result<(), String> {
         let track = &mut self.tracks[index];
-        let transports = response.typed_header::<Transports>();
+        let transport = response.header(&names::TRANSPORT);
+        let transports = transport.map(|chosen| Transports::chosen(chosen.as_str())).transpose();
         let transport = transports.map_err(|_| "the server's Transport cannot be read")?;
-        let transport = transport.and_then(|transports| transports.0.into_iter().next());
         let asked = match self.settings.transport {
             MediaTransport::Udp => Lower::Udp,
             MediaTransport::Tcp => Lower::Tcp,
         };
-        let transport = transport.ok_or("the server chose no transport that was asked for")?;
+        let transport = match transport {
+            Some(transports) => {
+                let first = transports.0.into_iter().next();
+                first.ok_or("the server chose no transport that was asked for")?
+            }
+            // A server that names none has taken the one that was asked for.
+            None => Transport { lower: asked, ..Transport::udp((0, 0)) },
+        };
         if transport.lower != asked || !transport.unicast {
             return Err("the server chose another transport than was asked for".into());
         }
@@ -182,8 +206,8 @@ impl DarwinPlayer {
                 track.interleaved = Some(transport.interleaved.unwrap_or((channel, channel + 1)));
             }
             Lower::Udp => {
-                let (rtp, rtcp) = transport.server_port.ok_or("the server named no ports of its own")?;
-                if let Some((media, control)) = track.channels {
+                // Without ports of its own it is answered to where its packets come from.
+                if let Some(((media, control), (rtp, rtcp))) = track.channels.zip(transport.server_port) {
                     io.direct(media, rtp);
                     io.direct(control, rtcp);
                 }
@@ -204,11 +228,12 @@ impl DarwinPlayer {
         let begins = self.playout.is_none();
         if begins {
             let start = from.unwrap_or(self.settings.begin);
+            self.from = start;
             let end = range.and_then(|range| range.to).or(self.duration);
             self.playout = Some(self.new_playout(asked, start, end));
             self.next_report = Some(self.reports.next(now));
         }
-        self.anchor(response, from, begins);
+        self.claims(now, response, from, begins);
         for (track, packet) in std::mem::take(&mut self.early) {
             self.media(now, track, &packet);
         }
@@ -241,24 +266,28 @@ impl DarwinPlayer {
         playout
     }
 
-    /// What timestamps mean, and where play `begins` which packet is the first, as RTP-Info says for each track.
-    fn anchor(&mut self, response: &Response<Vec<u8>>, from: Option<Duration>, begins: bool) {
-        let (Ok(client), Some(playout)) = (&self.client, &mut self.playout) else { return };
-        let info = response.typed_header::<RtpInfo>().ok().flatten().unwrap_or_default();
-        let alone = self.tracks.len() == 1;
+    /// What the answer to PLAY says of each track's packets (RTP-Info), which they have to confirm.
+    fn claims(&mut self, now: Instant, response: &Response<Vec<u8>>, from: Option<Duration>, begins: bool) {
+        let Ok(client) = &self.client else { return };
+        let Ok(info) = response.typed_header::<RtpInfo>() else {
+            self.passed_over.push("RTP-Info (it cannot be read)".into());
+            return;
+        };
+        let info = info.unwrap_or_default().0;
+        let end = self.duration;
+        let tracks = self.tracks.len();
         for (index, track) in self.tracks.iter_mut().enumerate() {
             let url = client.track_url(track.description.control.as_deref());
             let control = track.description.control.as_deref().unwrap_or("");
             let named = |url_said: &str| {
                 url_said == url.as_str() || (!control.is_empty() && url_said.ends_with(control))
             };
-            let said = info.0.iter().find(|stream| named(&stream.url));
-            let only = if alone { info.0.first() } else { None };
-            let Some(stream) = said.or(only) else { continue };
-            track.source.begins_at(stream.seq.filter(|_| begins));
-            if let Some(timestamp) = stream.rtptime {
-                playout.anchor(index, track.timeline(timestamp, from.unwrap_or(self.settings.begin)));
-            }
+            // Where the URLs are other ones, the order is the tracks'.
+            let in_order = info.get(index).filter(|_| info.len() == tracks);
+            let Some(stream) = info.iter().find(|stream| named(&stream.url)).or(in_order) else { continue };
+            let at = from.unwrap_or(self.from);
+            let claim = Claim { seq: stream.seq, rtptime: stream.rtptime, at, end, begins, since: now };
+            track.claim = Some(claim);
         }
     }
 }

@@ -5,6 +5,7 @@ use streamgauge_wire::reliable_udp::ClientReport;
 use streamgauge_wire::rtcp::{self, Packet, RtcpBlock};
 
 use super::acks::Acks;
+use super::claim::Claim;
 use crate::app::ChannelId;
 use crate::media::sdp::TrackDescription;
 use crate::playout::Timeline;
@@ -29,6 +30,12 @@ pub struct Track {
     pub source: Source,
     pub acks: Acks,
     pub ack_delay: Duration,
+    /// What PLAY's answer said of its packets, until one shows whether it holds.
+    pub claim: Option<Claim>,
+    /// What timestamps mean by a claim that holds, until the playout is told.
+    anchor: Option<Timeline>,
+    /// What was said of its packets and did not hold, in words.
+    pub passed_over: Option<String>,
     /// At the last report of ours.
     reported: Interval,
 }
@@ -40,15 +47,16 @@ struct Interval {
 }
 
 impl Track {
-    pub fn new(description: TrackDescription, ack_delay: Duration, now: Instant) -> Self {
+    /// `None` if the description names no payload type.
+    pub fn new(description: TrackDescription, ack_delay: Duration, now: Instant) -> Option<Self> {
         let announced = Announced {
-            payload_type: description.payload_type,
+            payload_type: description.payload_type?,
             clock_rate: description.clock_rate,
             codec: description.codec.clone(),
-            is_video: description.media == "video",
+            is_video: description.is_video(),
             late: Late::SentAgain,
         };
-        Track {
+        Some(Track {
             source: Source::new(announced),
             description,
             channels: None,
@@ -56,8 +64,11 @@ impl Track {
             reliable: false,
             acks: Acks::default(),
             ack_delay,
+            claim: None,
+            anchor: None,
+            passed_over: None,
             reported: Interval { at: now, bytes: 0 },
-        }
+        })
     }
 
     /// Takes an RTP packet at `now`: counts it and has it acknowledged. `None` unless it is media that has not come
@@ -67,7 +78,24 @@ impl Track {
         if self.reliable {
             self.acks.arrived(now, rtp.sequence_number(), self.ack_delay);
         }
+        let (sequence, timestamp, clock) =
+            (rtp.sequence_number(), rtp.timestamp(), self.description.clock_rate);
+        if let Some(claim) = self.claim
+            && let Some(judged) = claim.judge(now, sequence, timestamp, clock)
+        {
+            self.claim = None;
+            self.passed_over = claim.passed_over(judged, sequence, timestamp).or(self.passed_over.take());
+            self.anchor = judged.rtptime.map(|rtptime| self.timeline(rtptime, claim.at));
+            if claim.begins {
+                self.source.begins_at(judged.seq);
+            }
+        }
         self.source.take(now, &rtp, packet)
+    }
+
+    /// Returns what timestamps mean, once, where what the server said of them has turned out to hold.
+    pub fn take_anchor(&mut self) -> Option<Timeline> {
+        self.anchor.take()
     }
 
     /// Takes RTCP at `now`, and says whether it ends the source.
@@ -127,7 +155,7 @@ impl Track {
     pub fn interval(&self) -> Option<Duration> {
         let frames = self.description.frames_per_1000_s.filter(|&frames| frames > 0)?;
         let interval = Duration::from_nanos(1_000_000_000_000 / frames);
-        (self.description.media == "video" && interval >= LEAST_INTERVAL).then_some(interval)
+        (self.description.is_video() && interval >= LEAST_INTERVAL).then_some(interval)
     }
 
     /// `timestamp` is the media's time `at`.
