@@ -19,6 +19,8 @@ pub struct Asset {
     pub duration: Duration,
     /// Video and sound, in the file's order.
     pub tracks: Vec<Track>,
+    /// Pictures and sound of the file that are none of these tracks, in words.
+    pub left_out: Vec<String>,
 }
 
 impl Asset {
@@ -54,7 +56,12 @@ impl Asset {
             units: units.collect(),
             bytes: Bytes::Filler,
         };
-        Asset { name: clip.name.clone(), duration: clip.duration + interval * delay, tracks: vec![track] }
+        Asset {
+            name: clip.name.clone(),
+            duration: clip.duration + interval * delay,
+            tracks: vec![track],
+            left_out: Vec::new(),
+        }
     }
 
     /// All tracks' bits over the time that it plays; 0 if it plays no time.

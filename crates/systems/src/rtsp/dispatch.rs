@@ -259,12 +259,12 @@ fn carry_out<S: RtspServer>(
 }
 
 fn open<S: RtspServer>(server: &S, path: &str) -> Result<Arc<MediaOf<S>>, Answer> {
-    server.open(path).map_err(|error| {
-        status(match error {
-            OpenError::NotFound => StatusCode::NotFound,
-            OpenError::Unsupported(_) => StatusCode::UnsupportedMediaType,
-            OpenError::Failed(_) => StatusCode::InternalServerError,
-        })
+    server.open(path).map_err(|error| match error {
+        OpenError::NotFound => status(StatusCode::NotFound),
+        OpenError::Unsupported(why) => Response::builder(Version::V1_0, StatusCode::UnsupportedMediaType)
+            .header(names::CONTENT_TYPE, "text/plain;charset=utf-8")
+            .build(format!("{why}\r\n").into_bytes()),
+        OpenError::Failed(_) => status(StatusCode::InternalServerError),
     })
 }
 

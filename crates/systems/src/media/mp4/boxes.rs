@@ -138,24 +138,42 @@ fn tables(bytes: &[u8], depth: usize) -> Result<(), MediaError> {
     Ok(())
 }
 
-/// The formats of all tracks' samples by their four letters, in order, each once.
-pub fn formats(movie: &[u8]) -> Vec<String> {
-    fn gather(bytes: &[u8], depth: usize, names: &mut Vec<String>) {
+/// What a track says of itself: the kind of its media and the format of its samples, by their four letters.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Named {
+    /// `vide` or `soun`, mostly.
+    pub handler: String,
+    /// Of its first description.
+    pub format: String,
+}
+
+/// The names of all tracks in order.
+pub fn tracks(movie: &[u8]) -> Vec<Named> {
+    fn gather(bytes: &[u8], depth: usize, named: &mut Named) {
         for found in boxes(bytes) {
-            if (is_container(&found.name) || &found.name == b"moov") && depth < 8 {
-                gather(found.content, depth + 1, names);
+            if is_container(&found.name) && depth < 8 {
+                gather(found.content, depth + 1, named);
             }
-            if &found.name == b"stsd"
-                && let Some(entry) = found.content.get(8..).and_then(|entries| boxes(entries).next())
-            {
-                let name = String::from_utf8_lossy(&entry.name).escape_debug().to_string();
-                if !names.contains(&name) {
-                    names.push(name);
+            let letters = |four: &[u8]| String::from_utf8_lossy(four).escape_debug().to_string();
+            match &found.name {
+                // Of QuickTime's two handlers the media's comes first.
+                b"hdlr" if named.handler.is_empty() => {
+                    named.handler = found.content.get(8..12).map(letters).unwrap_or_default();
                 }
+                b"stsd" => {
+                    let entry = found.content.get(8..).and_then(|entries| boxes(entries).next());
+                    named.format = entry.map(|entry| letters(&entry.name)).unwrap_or_default();
+                }
+                _ => {}
             }
         }
     }
-    let mut names = Vec::new();
-    gather(movie, 0, &mut names);
-    names
+    let movie = boxes(movie).find(|found| &found.name == b"moov");
+    let tracks = movie.iter().flat_map(|movie| boxes(movie.content)).filter(|found| &found.name == b"trak");
+    let named = tracks.map(|track| {
+        let mut named = Named::default();
+        gather(track.content, 0, &mut named);
+        named
+    });
+    named.collect()
 }

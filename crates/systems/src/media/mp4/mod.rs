@@ -48,6 +48,15 @@ pub enum MediaError {
         /// What there is.
         found: String,
     },
+    /// Some of its pictures or sound is of a codec that we cannot send.
+    #[error(
+        "{left_out} cannot be sent beside what can; encode all of it with \
+         `ffmpeg -i FILE -c:v libx264 -c:a aac OUT.mp4`"
+    )]
+    LeftOut {
+        /// Which.
+        left_out: String,
+    },
     /// The file ends before its samples.
     #[error(
         "track {track}: sample {sample} ends at byte {end}, but the file has {file}: it is truncated; copy it again"
@@ -68,16 +77,24 @@ fn broken(track: usize, what: impl std::fmt::Display) -> MediaError {
     MediaError::Broken(format!("track {}: {what}", track + 1))
 }
 
-/// Reads `file`, of which only the tables are copied. Tracks of other codecs are left out, and those behind the first
-/// [`MOST_TRACKS`].
+/// Reads `file`, of which only the tables are copied. Tracks behind the first [`MOST_TRACKS`] are left out, and those that
+/// are neither pictures nor sound.
+///
+/// # Errors
+///
+/// If it cannot be read, or has pictures or sound of another codec: a viewer would miss them and not know why.
 pub fn read(name: &str, file: Arc<dyn AsRef<[u8]> + Send + Sync>) -> Result<Asset, MediaError> {
     let bytes = (*file).as_ref();
     let tracks = tracks(bytes, bytes.len() as u64)?;
+    if !tracks.left_out.is_empty() {
+        return Err(MediaError::LeftOut { left_out: tracks.left_out.join(", ") });
+    }
     Ok(place(name, tracks, &Bytes::Shared(file.clone())))
 }
 
 /// The same of a file of `file_bytes` of which only `head` is there, up to the end of its moov box at least: as long as
-/// it is downloaded. What samples say of themselves is not known, so none is [`UnitKind::Disposable`].
+/// it is downloaded. What samples say of themselves is not known, so none is [`UnitKind::Disposable`]. Tracks of other codecs
+/// are named as left out.
 pub fn read_head(name: &str, head: &[u8], file_bytes: u64) -> Result<Asset, MediaError> {
     Ok(place(name, tracks(head, file_bytes)?, &Bytes::Filler))
 }
@@ -92,14 +109,22 @@ pub fn movie_end(head: &[u8]) -> Result<Option<u64>, MediaError> {
 }
 
 /// All that the moov box in `bytes` says of tracks that we can send, of a file of `file_bytes`.
-fn tracks(bytes: &[u8], file_bytes: u64) -> Result<Vec<Unplaced>, MediaError> {
+fn tracks(bytes: &[u8], file_bytes: u64) -> Result<Tracks, MediaError> {
     let movie = boxes::movie(bytes)?;
     let read = mp4parse::read_mp4(&mut std::io::Cursor::new(movie));
     let context = read.map_err(|error| MediaError::Broken(error.to_string()))?;
     let movie_scale = context.timescale.map_or(1, |scale| scale.0.max(1));
-    let mut tracks = Vec::new();
+    let named = boxes::tracks(movie);
+    let (mut tracks, mut left_out) = (Vec::new(), Vec::new());
     for (number, track) in context.tracks.iter().enumerate() {
-        let Some(codec) = codec(track) else { continue };
+        let Some(codec) = codec(track) else {
+            let has_samples = track
+                .stsz
+                .as_ref()
+                .is_some_and(|sizes| sizes.sample_size > 0 || !sizes.sample_sizes.is_empty());
+            left_out.extend(named.get(number).filter(|_| has_samples).and_then(|named| other(track, named)));
+            continue;
+        };
         let units = samples::read(track, number, movie_scale, file_bytes)?;
         let is_sound = matches!(codec, Codec::Aac { .. });
         if is_sound && units.iter().any(|unit| unit.bytes > aac::LARGEST_UNIT) {
@@ -111,13 +136,53 @@ fn tracks(bytes: &[u8], file_bytes: u64) -> Result<Vec<Unplaced>, MediaError> {
         if context.mvex.is_some() {
             return Err(MediaError::Fragmented);
         }
-        let found = match boxes::formats(movie) {
-            formats if formats.is_empty() => "no track at all".into(),
-            formats => formats.join(", "),
-        };
+        let mut formats: Vec<String> = named.into_iter().map(|track| track.format).collect();
+        formats.retain(|format| !format.is_empty());
+        formats.dedup();
+        let found = if formats.is_empty() { "no track at all".into() } else { formats.join(", ") };
         return Err(MediaError::NoTrack { found });
     }
-    Ok(tracks)
+    Ok(Tracks { tracks, left_out })
+}
+
+/// Pictures or sound of another codec, in words; `None` of what is neither.
+fn other(track: &mp4parse::Track, named: &boxes::Named) -> Option<String> {
+    let kind = match &*named.handler {
+        "vide" => "video",
+        "soun" => "audio",
+        _ => return None,
+    };
+    let entry = track.stsd.as_ref().and_then(|entries| entries.descriptions.first());
+    let is_mp3 = matches!(entry, Some(SampleEntry::Audio(entry)) if entry.codec_type == CodecType::MP3);
+    let codec = match &*named.format {
+        _ if is_mp3 => "MP3",
+        "av01" => "AV1",
+        "hvc1" | "hev1" | "dvh1" | "dvhe" => "H.265",
+        "vp08" => "VP8",
+        "vp09" => "VP9",
+        "apch" | "apcn" | "apcs" | "apco" | "ap4h" | "ap4x" => "ProRes",
+        "jpeg" | "mjpa" | "mjpb" => "Motion JPEG",
+        "s263" | "H263" | "h263" => "H.263",
+        ".mp3" => "MP3",
+        "ac-3" => "AC-3",
+        "ec-3" => "E-AC-3",
+        "Opus" => "Opus",
+        "fLaC" => "FLAC",
+        "alac" => "ALAC",
+        "samr" | "sawb" => "AMR",
+        "ulaw" | "alaw" => "G.711",
+        "encv" | "enca" => "encrypted media",
+        "" => return Some(format!("{kind} without a format")),
+        other => return Some(format!("{kind} {other}")),
+    };
+    Some(format!("{kind} {codec} ({})", named.format))
+}
+
+/// What the moov box says.
+struct Tracks {
+    tracks: Vec<Unplaced>,
+    /// Pictures and sound that are not among them, in words.
+    left_out: Vec<String>,
 }
 
 struct Unplaced {
@@ -128,7 +193,8 @@ struct Unplaced {
 
 /// Puts the tracks on one time line that begins at 0 with the earliest unit of any. A unit that is decoded before
 /// the presentation begins, as before a picture that is shown out of order, moves all of them.
-fn place(name: &str, tracks: Vec<Unplaced>, bytes: &Bytes) -> Asset {
+fn place(name: &str, tracks: Tracks, bytes: &Bytes) -> Asset {
+    let Tracks { tracks, left_out } = tracks;
     let all = || tracks.iter().flat_map(|track| &track.units);
     let start = all().map(|sample| sample.at_ns.min(sample.shown_ns)).min().unwrap_or(0).min(0);
     let since_start = |ns: i64| Duration::from_nanos(ns.saturating_sub(start).max(0) as u64);
@@ -158,7 +224,7 @@ fn place(name: &str, tracks: Vec<Unplaced>, bytes: &Bytes) -> Asset {
     });
     let tracks: Vec<Track> = placed.take(MOST_TRACKS).collect();
     let duration = tracks.iter().filter_map(Track::end).max().unwrap_or(Duration::ZERO);
-    Asset { name: name.into(), duration, tracks }
+    Asset { name: name.into(), duration, tracks, left_out }
 }
 
 /// What the first description of the track's samples says, if it is one of ours.

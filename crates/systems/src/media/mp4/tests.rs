@@ -184,6 +184,33 @@ fn what_cannot_be_served_is_told_apart() {
     assert!(other.to_string().contains("ffmpeg"), "{other}");
 }
 
+/// Each codec beside one that can be sent, as ffmpeg names it, with what names it in the error.
+#[test]
+fn pictures_or_sound_of_another_codec_refuse_the_whole_file_by_their_name() {
+    let Some(folder) = folder() else { return };
+    let (h264, aac) = (["-c:v", "libx264", "-preset", "ultrafast"], ["-c:a", "aac"]);
+    for (file, arguments, expected) in [
+        ("hevc.mp4", ["-c:v", "libx265", "-x265-params", "log-level=none"], "video H.265 (hev1)"),
+        ("jpeg.mov", ["-c:v", "mjpeg", "-pix_fmt", "yuvj420p"], "video Motion JPEG (jpeg)"),
+        ("prores.mov", ["-c:v", "prores", "-threads", "1"], "video ProRes (apcn)"),
+        ("mp3.mp4", ["-c:a", "libmp3lame", "-b:a", "64k"], "audio MP3 (mp4a)"),
+        ("ac3.mp4", ["-c:a", "ac3", "-b:a", "64k"], "audio AC-3 (ac-3)"),
+        ("pcm.mov", ["-c:a", "pcm_s16le", "-ac", "1"], "audio sowt"),
+    ] {
+        let beside: &[&str] = if arguments[0] == "-c:v" { &aac } else { &h264 };
+        make(folder, file, &[&arguments[..], beside].concat());
+        let whole = bytes(file).unwrap();
+        assert_eq!(
+            opened(whole.clone()).unwrap_err(),
+            MediaError::LeftOut { left_out: expected.into() },
+            "{file}"
+        );
+        let moov = whole.windows(4).position(|four| four == b"moov").unwrap() - 4;
+        let head = read_head("name", &whole[moov..], whole.len() as u64).unwrap();
+        assert_eq!((head.tracks.len(), head.left_out), (1, vec![expected.to_owned()]), "{file}");
+    }
+}
+
 #[test]
 fn a_table_that_claims_more_than_it_has_is_refused_before_memory_is_set_aside() {
     let Some(mut file) = bytes("h264.mp4") else { return };
