@@ -110,6 +110,11 @@ impl Face {
         if let Over::Stream { outgoing, .. } = &self.over { outgoing.len() } else { 0 }
     }
 
+    /// Some of a packet has come by its stream, and the rest of it is awaited.
+    pub fn awaits_rest(&self) -> bool {
+        matches!(&self.over, Over::Stream { reader, .. } if !self.is_gone && !reader.is_between_packets())
+    }
+
     /// Nothing goes by it any more.
     pub fn is_gone(&self) -> bool {
         self.is_gone
@@ -274,26 +279,34 @@ impl Face {
             self.dropped += 1;
             return;
         }
-        let mut bare = match packet {
-            FacePacket::Interest(interest) => LpPacket::of(interest.write()),
-            FacePacket::Data(data) => LpPacket::of(Data::write(data)),
-            FacePacket::Nack(reason, interest) => LpPacket::nack(*reason, interest.write()),
-        };
-        bare.pit_token = token;
         match &mut self.over {
-            Over::Datagrams { fragmenter: None, .. } => io.send(self.channel, bare.write()),
-            Over::Datagrams { fragmenter: Some(fragmenter), .. } => match fragmenter.cut(&bare) {
-                Ok(datagrams) => datagrams.into_iter().for_each(|datagram| io.send(self.channel, datagram)),
-                Err(_) => self.dropped += 1,
-            },
+            Over::Datagrams { .. } => {
+                let datagrams = self.datagrams_of(packet, token);
+                datagrams.into_iter().for_each(|datagram| io.send(self.channel, datagram));
+            }
             Over::Stream { outgoing, .. } => {
                 if outgoing.len() >= MOST_WAITING {
                     self.dropped += 1;
                     return;
                 }
-                outgoing.push_back(bare.write());
+                outgoing.push_back(bare(packet, token).write());
                 self.flush(io);
             }
+        }
+    }
+
+    /// Returns the datagrams in which a packet goes out; none over a stream, and of one that has no room in them.
+    pub fn datagrams_of(&mut self, packet: &FacePacket, token: Option<PitToken>) -> Vec<Chunk> {
+        let bare = bare(packet, token);
+        match &mut self.over {
+            Over::Datagrams { fragmenter: None, .. } => vec![bare.write()],
+            Over::Datagrams { fragmenter: Some(fragmenter), .. } => {
+                fragmenter.cut(&bare).unwrap_or_else(|_| {
+                    self.dropped += 1;
+                    Vec::new()
+                })
+            }
+            Over::Stream { .. } => Vec::new(),
         }
     }
 
@@ -311,4 +324,14 @@ impl Face {
             }
         }
     }
+}
+
+/// A packet as a link carries it, with what its Interest brought.
+fn bare(packet: &FacePacket, token: Option<PitToken>) -> LpPacket {
+    let bare = match packet {
+        FacePacket::Interest(interest) => LpPacket::of(interest.write()),
+        FacePacket::Data(data) => LpPacket::of(Data::write(data)),
+        FacePacket::Nack(reason, interest) => LpPacket::nack(*reason, interest.write()),
+    };
+    LpPacket { pit_token: token, ..bare }
 }

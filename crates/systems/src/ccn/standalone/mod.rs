@@ -2,6 +2,7 @@
 
 mod consumer;
 mod player;
+mod proof;
 mod proxy;
 mod server;
 #[cfg(test)]

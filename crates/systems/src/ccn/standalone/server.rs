@@ -11,6 +11,7 @@ use crate::ccn::face::{Face, PitToken};
 use crate::ccn::forwarder::FacePacket;
 use crate::ccn::producer::Producer;
 use crate::ccn::spec::{CcnPreset, CcnSettings};
+use crate::ccn::standalone::proof::Unproven;
 use crate::dash::LadderShelf;
 use crate::media;
 use crate::outbox::Outbox;
@@ -48,6 +49,9 @@ pub struct CcnServerSettings {
     /// A face by which nothing came for so long is closed, over UDP after 60 s at the latest; 600 s is usual of faces over TCP
     /// that others open (ndnd 1.5).
     pub idle: Duration,
+    /// Over UDP an address is sent no more than came from it, until it is proven: who has it answers an Interest of ours.
+    /// Else any datagram is answered, also one whose sender is forged.
+    pub prove_addresses: bool,
     /// Shared by all clients of a server.
     #[serde(skip)]
     shelf: LadderShelf,
@@ -72,6 +76,8 @@ struct ProducerFace {
     over: &'static str,
     nacks: bool,
     idle: Duration,
+    /// Over UDP, until the client's address is proven.
+    unproven: Option<Unproven>,
     heard: Instant,
     is_lost: bool,
     interests: u64,
@@ -91,14 +97,35 @@ impl ProducerFace {
 
     fn came(&mut self, now: Instant, packet: FacePacket, token: Option<PitToken>, io: &mut dyn Io) {
         self.heard = now;
+        if let Some(unproven) = self.unproven.take_if(|unproven| unproven.is_proof(&packet)) {
+            for (interest, token) in unproven.held() {
+                self.answer_to(now, interest, token, io);
+            }
+            return;
+        }
         let FacePacket::Interest(interest) = packet else { return };
         self.interests += 1;
-        if let Some(answer) = self.answer(now, interest, io.keeps_filler()) {
-            match &answer {
-                FacePacket::Data(data) if !data.is_no() => self.data += 1,
-                _ => self.refused += 1,
+        self.answer_to(now, interest, token, io);
+    }
+
+    fn answer_to(&mut self, now: Instant, interest: Interest, token: Option<PitToken>, io: &mut dyn Io) {
+        let Some(answer) = self.answer(now, interest.clone(), io.keeps_filler()) else { return };
+        if let Some(unproven) = self.unproven.as_mut().filter(|_| !self.face.is_gone()) {
+            let datagrams = self.face.datagrams_of(&answer, token.clone());
+            if !unproven.may_send(&datagrams) {
+                let asks = self.face.datagrams_of(&unproven.hold(interest, token), None);
+                if unproven.may_send(&asks) {
+                    asks.into_iter().for_each(|datagram| io.send(FIRST, datagram));
+                }
+                return;
             }
+            datagrams.into_iter().for_each(|datagram| io.send(FIRST, datagram));
+        } else {
             self.face.answer(&answer, token, io);
+        }
+        match &answer {
+            FacePacket::Data(data) if !data.is_no() => self.data += 1,
+            _ => self.refused += 1,
         }
     }
 
@@ -122,6 +149,7 @@ impl App for ProducerFace {
                 self.face.fail(io);
             }
             Input::Datagram(FIRST, datagram) => {
+                self.unproven.iter_mut().for_each(|unproven| unproven.came(datagram.len()));
                 if let Some((packet, token)) = self.face.datagram(now, datagram) {
                     self.came(now, packet, token, io);
                 }
@@ -170,6 +198,18 @@ impl Served for ProducerFace {
     fn has_lost_its_client(&self) -> bool {
         self.is_lost
     }
+
+    fn awaits_rest(&self) -> bool {
+        self.face.awaits_rest()
+    }
+
+    fn may_wait_to_ask(&self) -> bool {
+        true
+    }
+
+    fn is_proven(&self) -> bool {
+        self.unproven.is_none()
+    }
 }
 
 /// Returns the Interest that a packet carries with a Nack (Congestion).
@@ -195,7 +235,7 @@ impl CcnServerSettings {
         &self,
         library: Arc<dyn media::Library>,
         face: Face,
-        over: &'static str,
+        (over, unproven): (&'static str, Option<Unproven>),
         idle: Duration,
     ) -> Box<dyn Served> {
         // `check` has read it.
@@ -208,6 +248,7 @@ impl CcnServerSettings {
             over,
             nacks: self.nacks,
             idle,
+            unproven,
             heard: Instant::ZERO,
             is_lost: false,
             interests: 0,
@@ -220,7 +261,7 @@ impl CcnServerSettings {
 
 impl Clients for CcnServerSettings {
     fn machine(&self, library: Arc<dyn media::Library>, _: &str, _: u64) -> Box<dyn Served> {
-        self.producer(library, Face::tcp(FIRST, false), "tcp", self.idle)
+        self.producer(library, Face::tcp(FIRST, false), ("tcp", None), self.idle)
     }
 
     fn turn_away(&self) -> Box<dyn App> {
@@ -240,11 +281,14 @@ impl Clients for CcnServerSettings {
 
     fn datagram_machine(&self, library: Arc<dyn media::Library>, _: &str, seed: u64) -> Box<dyn Served> {
         let idle = self.idle.min(LONGEST_SILENCE);
-        self.producer(library, Face::datagrams(FIRST, seed, PARTS), "udp", idle)
+        let unproven = self.prove_addresses.then(|| Unproven::new(seed));
+        self.producer(library, Face::datagrams(FIRST, seed, PARTS), ("udp", unproven), idle)
     }
 
     fn turn_away_datagram(&self, datagram: &Chunk) -> Option<Chunk> {
-        refusal(datagram.clone())
+        // Nobody has proven anything: no answer is longer than what was asked.
+        let fits = |answer: &Chunk| !self.prove_addresses || answer.len() <= datagram.len();
+        refusal(datagram.clone()).filter(fits)
     }
 }
 
@@ -258,7 +302,8 @@ impl Service for CcnServerSettings {
         let (_, preset) = CcnPreset::NAMED.iter().find(|(known, _)| *known == name)?;
         let CcnSettings { chunk_bytes, freshness, nacks, .. } = CcnSettings::of(*preset);
         let (prefix, idle) = ("/clip".into(), Duration::from_secs(600));
-        Some(CcnServerSettings { prefix, chunk_bytes, freshness, nacks, idle, shelf: LadderShelf::default() })
+        let (prove_addresses, shelf) = (true, LadderShelf::default());
+        Some(CcnServerSettings { prefix, chunk_bytes, freshness, nacks, idle, prove_addresses, shelf })
     }
 
     fn check(&self) -> Result<(), ContentFault> {

@@ -126,6 +126,14 @@ fn clients() -> Box<dyn Clients> {
     known.open(known.preset("ndn-today").unwrap(), None).map_err(|(_, why)| why).unwrap()
 }
 
+/// Of a network in which nobody forges an address.
+fn trusting() -> Box<dyn Clients> {
+    let known = Server::of::<CcnServerSettings>();
+    let mut settings = known.preset("ndn-today").unwrap();
+    settings["prove_addresses"] = false.into();
+    known.open(settings, None).map_err(|(_, why)| why).unwrap()
+}
+
 fn started(byte: u8) -> (Box<dyn Served>, Client) {
     let mut client = Client { room: usize::MAX, ..Client::default() };
     let mut server = server(byte, &[]);
@@ -247,6 +255,7 @@ fn a_silent_face_is_closed() {
     server.handle(Instant::ZERO + second * 2, Input::Timeout, &mut client);
     assert!(!client.closed);
     server.handle(Instant::ZERO + second * 3, Input::Timeout, &mut client);
+    client.datagrams.clear();
     assert!(client.closed && server.has_lost_its_client());
 }
 
@@ -431,7 +440,7 @@ impl Two {
 
 #[test]
 fn over_udp_data_comes_in_parts_and_tokens_come_back() {
-    let mut server = clients().datagram_machine(Arc::new(Folder(0)), "session 1", 1);
+    let mut server = trusting().datagram_machine(Arc::new(Folder(0)), "session 1", 1);
     let mut client = Client::default();
     server.handle(Instant::ZERO, Input::Start, &mut client);
     let token: Box<[u8]> = [1, 2, 3, 4, 5, 6].into();
@@ -459,9 +468,59 @@ fn over_udp_data_comes_in_parts_and_tokens_come_back() {
 }
 
 #[test]
+fn an_address_that_is_not_proven_is_sent_no_more_than_came_from_it() {
+    let mut server = clients().datagram_machine(Arc::new(Folder(0)), "session 1", 1);
+    let mut client = Client::default();
+    server.handle(Instant::ZERO, Input::Start, &mut client);
+    let (mut came, mut sent) = (0, 0);
+    let names =
+        ["/clip/b/x%201.ts/seg=0", "/elsewhere/a", "/clip/none/seg=0", "/x", "/clip/b/x%201.ts/seg=1"];
+    let mut proof = None;
+    for name in names.iter().cycle().take(40) {
+        let asked = interest(name).write();
+        came += asked.len();
+        server.handle(Instant::ZERO, Input::Datagram(FIRST, &asked), &mut client);
+        for datagram in std::mem::take(&mut client.datagrams) {
+            sent += datagram.len();
+            assert!(sent <= came, "{name}");
+            proof = Some(datagram);
+        }
+    }
+    assert!(!server.is_proven() && server.plays_over().is_none());
+    let Ok(Packet::Interest(asked)) = Packet::read(&proof.unwrap()) else {
+        panic!("an Interest asks for it")
+    };
+    assert_eq!(asked.name.get(0).map(|scope| scope.value().to_vec()), Some(b"localhop".to_vec()));
+    // A guess proves nothing, and neither does an Interest for that name.
+    let guess = Interest { nonce: Some(1), ..Interest::of("/localhop/12345678".parse().unwrap()) };
+    for wrong in [LpPacket::nack(NackReason::NoRoute, guess.write()).write(), asked.write()] {
+        server.handle(Instant::ZERO, Input::Datagram(FIRST, &wrong), &mut client);
+        client.datagrams.clear();
+        assert!(!server.is_proven());
+    }
+    let nack = LpPacket::nack(NackReason::NoRoute, asked.write()).write();
+    server.handle(Instant::ZERO, Input::Datagram(FIRST, &nack), &mut client);
+    let (answers, _) = client.pieced();
+    assert!(server.is_proven() && answers.len() == 16, "what waited is answered: {}", answers.len());
+    server.handle(Instant::ZERO, Input::Datagram(FIRST, &interest(names[0]).write()), &mut client);
+    assert_eq!(client.datagrams.len(), 6);
+}
+
+#[test]
+fn an_interest_that_is_as_long_as_its_answer_is_answered_at_once() {
+    let mut server = clients().datagram_machine(Arc::new(Folder(0)), "session 1", 1);
+    let mut client = Client::default();
+    server.handle(Instant::ZERO, Input::Start, &mut client);
+    let mut long = interest("/clip/none/seg=0");
+    long.forwarding_hint = Some(vec![8; 400].into());
+    server.handle(Instant::ZERO, Input::Datagram(FIRST, &long.write()), &mut client);
+    assert_eq!((client.datagrams.len(), server.is_proven()), (1, false));
+}
+
+#[test]
 fn parts_are_counted_from_a_number_that_was_drawn() {
     let (mut server, mut client) =
-        (clients().datagram_machine(Arc::new(Folder(0)), "session 1", 77), Client::default());
+        (trusting().datagram_machine(Arc::new(Folder(0)), "session 1", 77), Client::default());
     server.handle(Instant::ZERO, Input::Start, &mut client);
     let asked = interest("/clip/b/x%201.ts/seg=0").write();
     server.handle(Instant::ZERO, Input::Datagram(FIRST, &asked), &mut client);
@@ -515,7 +574,8 @@ fn a_datagram_begins_a_face_if_it_is_an_interest_or_a_part() {
         assert!(!clients.begins(&other), "{other:?}");
         assert!(clients.turn_away_datagram(&Chunk::bytes(*b"hello")).is_none());
     }
-    let nack = LpPacket::read(clients.turn_away_datagram(&asked.write()).unwrap()).unwrap();
+    assert!(clients.turn_away_datagram(&asked.write()).is_none(), "it would be longer than what was asked");
+    let nack = LpPacket::read(trusting().turn_away_datagram(&asked.write()).unwrap()).unwrap();
     assert_eq!((nack.nack, nack.pit_token), (Some(NackReason::Congestion), Some(token)));
 }
 
