@@ -38,7 +38,8 @@ def test_options_reach_the_engine(cli: Cli, became: list[list[str]]) -> None:
     assert serve[:2] == ["streamgauge serve", "serve"]
     assert serve[-2:] == ["--", "videos"]
     assert {"--system=darwin", "--set=a=1", "--set=b=2 s", "--json", "--timeout=5.0"} <= set(serve)
-    assert not [word for word in serve if word.startswith(("--listen", "--log", "--max-per-address"))]
+    assert {"--max-per-address=250", "--request-within=30.0"} <= set(serve)
+    assert not [word for word in serve if word.startswith(("--listen", "--log", "--preset"))]
     cli("serve", "--system", "darwin", "videos")
     assert not [word for word in became[-1] if word.startswith("--timeout")], "it would set both of Darwin's"
     assert play[:2] == ["streamgauge play", "play"]

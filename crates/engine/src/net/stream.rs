@@ -371,6 +371,14 @@ impl TcpSocket {
         }
     }
 
+    /// Bytes that the kernel holds because the other end has not acknowledged them.
+    pub fn unacknowledged_bytes(&self) -> u64 {
+        let mut held: libc::c_int = 0;
+        // SAFETY: the kernel writes one number (SIOCOUTQ, tcp(7)).
+        let done = unsafe { libc::ioctl(self.fd(), libc::TIOCOUTQ, &mut held) };
+        if done == 0 { u64::try_from(held).unwrap_or(0) } else { 0 }
+    }
+
     /// What the kernel holds ready that was not read, bytes.
     pub fn unread_bytes(&self) -> u64 {
         let mut held: libc::c_int = 0;

@@ -10,6 +10,7 @@ use streamgauge_systems::standalone::Served;
 use streamgauge_systems::{App, ChannelId, CloseReason, Input, Io};
 
 use super::library::Folder;
+use super::patience::Patience;
 use super::tell::Teller;
 use crate::reactor::{Arrival, Channels, Reactor, Room};
 
@@ -115,6 +116,10 @@ pub struct ServedClient {
     channels: Channels,
     /// When it goes, whether the client has closed by then or not.
     leaves_at: Option<Instant>,
+    /// What it has asked and taken.
+    patience: Patience,
+    /// In which time a request has to be whole.
+    request_within: Duration,
     playing: bool,
     /// The client has finished, and what it asked before is still answered: why it is over then.
     ends_as: Option<&'static str>,
@@ -122,14 +127,15 @@ pub struct ServedClient {
 }
 
 impl ServedClient {
-    /// A client that has just come. One that is turned away has gone by `leaves_at`.
+    /// A client that has just come. One that is turned away has gone by `leaves_at`; each request of one that is served has
+    /// to be whole `request_within` so long.
     pub fn new(
         number: u64,
         peer: SocketAddr,
         host: Host,
         channels: Channels,
         now: Instant,
-        leaves_at: Option<Instant>,
+        (leaves_at, request_within): (Option<Instant>, Duration),
     ) -> ServedClient {
         ServedClient {
             number,
@@ -139,6 +145,8 @@ impl ServedClient {
             host,
             channels,
             leaves_at,
+            patience: Patience::new(now),
+            request_within,
             playing: false,
             ends_as: None,
             over: None,
@@ -179,14 +187,15 @@ impl ServedClient {
         if self.channels.has_news() {
             return Instant::ZERO;
         }
-        let own = self.host.wakes_at().unwrap_or(Instant::FAR_FUTURE);
-        own.min(self.leaves_at.unwrap_or(Instant::FAR_FUTURE))
+        let own = self.host.wakes_at().into_iter().chain(self.leaves_at);
+        own.chain(self.patience.ends_at(self.request_within)).min().unwrap_or(Instant::FAR_FUTURE)
     }
 
     /// Tells the machine that its client is there.
     pub fn start(&mut self, now: Instant, room: &mut Room, teller: &mut Teller) {
         self.give(now, Input::Start, teller);
         self.arrivals(now, FIRST, room, teller);
+        self.look(now);
     }
 
     /// Takes what `channel` has, up to a turn's share; the kernel reports the rest again.
@@ -210,6 +219,7 @@ impl ServedClient {
                 Some(Arrival::Refused(error)) => self.give(now, Input::Refused(channel, &error), teller),
             }
         }
+        self.look(now);
     }
 
     /// Takes a datagram of the client's that came before it had a socket of its own.
@@ -237,6 +247,36 @@ impl ServedClient {
         if self.leaves_at.is_some_and(|at| at <= now) {
             self.over.get_or_insert("closed by the server");
         }
+        self.look(now);
+        if self.patience.ends_at(self.request_within).is_some_and(|at| at <= now) {
+            self.over.get_or_insert("its request was not whole in time");
+        }
+    }
+
+    /// Notes what it has asked and taken.
+    fn look(&mut self, now: Instant) {
+        let Host::Server(server, _) = &self.host else { return };
+        let counts = self.channels.counts();
+        let sent = counts.stream_bytes_sent + counts.datagram_bytes_sent;
+        let must_ask = sent == 0 && !server.may_wait_to_ask();
+        let is_awaited = (must_ask || server.awaits_rest()) && !self.channels.is_finished(FIRST);
+        self.patience.look(now, sent, is_awaited);
+    }
+
+    /// Why it may go for another that comes to a full server, if it may.
+    pub fn gives_way(&self, now: Instant) -> Option<&'static str> {
+        let Host::Server(server, _) = &self.host else { return None };
+        let has_asked = server.is_proven() && !self.patience.has_not_asked();
+        let gives_way = self.over.is_none() && !has_asked && self.patience.had_time(now);
+        gives_way.then_some("made room for another: it asked for nothing")
+    }
+
+    /// The same of one that takes what it asked for too slowly.
+    pub fn is_slow(&mut self, now: Instant) -> Option<&'static str> {
+        let is_slow = self.is_served()
+            && self.over.is_none()
+            && self.patience.is_slow(now, self.channels.unacknowledged_bytes());
+        is_slow.then_some("made room for another: it took less than 100 bytes in a second")
     }
 
     /// Ends it from our side: who plays is told goodbye.
@@ -360,6 +400,9 @@ mod tests {
         fn has_lost_its_client(&self) -> bool {
             false
         }
+        fn awaits_rest(&self) -> bool {
+            false
+        }
         fn still_answers(&self) -> bool {
             self.answers && self.is_open
         }
@@ -377,7 +420,8 @@ mod tests {
         let channels = Channels::with_stranger(TcpSocket::accepted(socket.into(), peer), own, &ports, true);
         let folder = Arc::new(Folder::open(&std::env::temp_dir(), 0).unwrap());
         let host = Host::Server(Box::new(machine), Arc::new(Shown::new(folder)));
-        let mut client = ServedClient::new(1, peer, host, channels, Instant::ZERO, None);
+        let mut client =
+            ServedClient::new(1, peer, host, channels, Instant::ZERO, (None, Duration::from_secs(30)));
         let (mut room, mut teller) = (Room::new(), Teller::new(true, None, 0).unwrap());
         client.start(Instant::ZERO, &mut room, &mut teller);
         (stream, client, room, teller)

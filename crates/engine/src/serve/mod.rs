@@ -2,6 +2,7 @@
 
 mod client;
 mod library;
+mod patience;
 mod server;
 pub mod tell;
 
@@ -47,9 +48,12 @@ pub struct ServeArgs {
     /// Clients at once; who comes then is told 503.
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
     max_sessions: u32,
-    /// Clients at once of one address. Default: no limit but --max-sessions.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    max_per_address: Option<u32>,
+    /// Clients at once of one address; further ones get 503.
+    #[arg(long, value_name = "N", default_value_t = 250, value_parser = clap::value_parser!(u32).range(1..))]
+    max_per_address: u32,
+    /// A request must be whole in this many seconds, from the connection or from its first byte.
+    #[arg(long, value_name = "S", default_value = "30", value_parser = seconds)]
+    request_within: Duration,
     /// A client that is silent so long has vanished, s. Default: as the preset has it.
     #[arg(long, value_name = "S", value_parser = seconds)]
     timeout: Option<Duration>,

@@ -52,6 +52,9 @@ const BREATHER: Duration = Duration::from_millis(200);
 /// What the kernel may hold of a connection's interleaved media, bytes; it takes twice that for its own overhead.
 const SEND_BUFFER: libc::c_int = 128 << 10;
 
+/// Between two looks for slow clients.
+const LOOKED_EACH: Duration = Duration::from_secs(1);
+
 /// What makes the machine of a client.
 type Machine = fn(&(dyn Clients + 'static), Arc<dyn Library>, &str, u64) -> Box<dyn Served>;
 
@@ -79,7 +82,10 @@ pub struct Server {
     wakes: BTreeSet<(Instant, usize)>,
     served: usize,
     max_sessions: usize,
-    max_per_address: Option<u32>,
+    max_per_address: usize,
+    request_within: Duration,
+    /// When slow clients were last looked for.
+    looked: Option<Instant>,
     /// Clients so far.
     count: u64,
     zero_ns: i64,
@@ -138,7 +144,9 @@ impl Server {
             wakes: BTreeSet::new(),
             served: 0,
             max_sessions,
-            max_per_address: args.max_per_address,
+            max_per_address: args.max_per_address as usize,
+            request_within: args.request_within,
+            looked: None,
             count: 0,
             zero_ns,
         })
@@ -272,15 +280,58 @@ impl Server {
         );
     }
 
-    /// Why a client at `address` cannot be served now.
-    fn obstacle(&self, address: IpAddr) -> Option<String> {
-        if self.served >= self.max_sessions {
+    /// Why a client at `address` cannot be served now, though others that ask for nothing, or take nothing, have made
+    /// room for it.
+    fn obstacle(&mut self, address: IpAddr) -> Option<String> {
+        let there = self.served_at(address);
+        if there >= self.max_per_address && !self.make_room(Some(address)) {
+            return Some(format!("{there} clients of this address are here"));
+        }
+        if self.served >= self.max_sessions && !self.make_room(None) {
             return Some(format!("{} clients are here", self.served));
         }
-        let limit = self.max_per_address?;
-        let there = self.sessions.iter().flatten();
-        let there = there.filter(|s| s.is_served() && s.peer.ip().to_canonical() == address).count();
-        (there >= limit as usize).then(|| format!("{there} clients of this address are here"))
+        None
+    }
+
+    /// Ends the session, at `address` if that is named, of who came first of those that have asked for nothing, or else
+    /// those of who takes nothing. False if there is none.
+    fn make_room(&mut self, address: Option<IpAddr>) -> bool {
+        let now = self.now();
+        let is_there = |session: &ServedClient| {
+            address.is_none_or(|address| session.peer.ip().to_canonical() == address)
+        };
+        let all =
+            self.sessions.iter().enumerate().filter_map(|(place, session)| Some((place, session.as_ref()?)));
+        let silent = all.filter(|(_, session)| is_there(session)).filter_map(|(place, session)| {
+            let why = session.gives_way(now)?;
+            Some((session.began, place, why))
+        });
+        if let Some((_, place, why)) = silent.min() {
+            self.remove(place, why);
+            return true;
+        }
+        // Each look asks the kernel about every connection.
+        if self.looked.is_some_and(|looked| now < looked + LOOKED_EACH) {
+            return false;
+        }
+        self.looked = Some(now);
+        let mut slow = Vec::new();
+        for (place, session) in self.sessions.iter_mut().enumerate() {
+            let why = session.as_mut().and_then(|session| session.is_slow(now));
+            slow.extend(why.map(|why| (place, why)));
+        }
+        for (place, why) in slow {
+            self.remove(place, why);
+        }
+        match address {
+            None => self.served < self.max_sessions,
+            Some(address) => self.served_at(address) < self.max_per_address,
+        }
+    }
+
+    fn served_at(&self, address: IpAddr) -> usize {
+        let all = self.sessions.iter().flatten();
+        all.filter(|session| session.is_served() && session.peer.ip().to_canonical() == address).count()
     }
 
     fn welcome(&mut self, socket: OwnedFd, peer: SocketAddr) -> io::Result<()> {
@@ -396,7 +447,8 @@ impl Server {
         });
         self.count += 1;
         let now = self.now();
-        let session = ServedClient::new(self.count, peer, host, channels, now, leaves_at);
+        let patience = (leaves_at, self.request_within);
+        let session = ServedClient::new(self.count, peer, host, channels, now, patience);
         let session = self.sessions[place].insert(Box::new(session));
         session.start(now, &mut self.room, &mut self.teller);
         self.settle(place);

@@ -150,6 +150,13 @@ impl HttpServer {
         self.connections.len()
     }
 
+    /// Some of a request has come, and the rest of it is awaited.
+    pub fn awaits_rest(&self) -> bool {
+        self.connections
+            .values()
+            .any(|connection| !connection.no_more && !connection.reader.is_between_messages())
+    }
+
     /// Reads requests and writes answers, as far as both go.
     fn work(&mut self, now: Instant, channel: ChannelId, io: &mut dyn Io) {
         let Some(mut connection) = self.connections.remove(&channel) else { return };

@@ -104,6 +104,10 @@ impl Served for Host {
         false
     }
 
+    fn awaits_rest(&self) -> bool {
+        self.server.awaits_rest()
+    }
+
     fn still_answers(&self) -> bool {
         self.server.open_connections() > 0
     }

@@ -76,6 +76,10 @@ impl Served for RealServer {
     fn has_lost_its_client(&self) -> bool {
         RealServer::has_lost_its_client(self)
     }
+
+    fn awaits_rest(&self) -> bool {
+        RealServer::awaits_rest(self)
+    }
 }
 
 /// The player, with what it told of its levels and what is saved of its media.

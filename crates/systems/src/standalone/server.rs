@@ -21,6 +21,16 @@ pub trait Served: App {
     fn in_words(&self) -> String;
     /// It has given the client up, of whom nothing was heard.
     fn has_lost_its_client(&self) -> bool;
+    /// Some of a request has come, and the rest of it is awaited.
+    fn awaits_rest(&self) -> bool;
+    /// Its client need not ask as soon as it comes: a forwarder's face waits for whoever wants something.
+    fn may_wait_to_ask(&self) -> bool {
+        false
+    }
+    /// Its client has shown that it is where it says that it is, as a connection does.
+    fn is_proven(&self) -> bool {
+        true
+    }
     /// It still answers a client that has finished what it writes.
     fn still_answers(&self) -> bool {
         false

@@ -79,6 +79,10 @@ impl Served for WmServer {
     fn has_lost_its_client(&self) -> bool {
         WmServer::has_lost_its_client(self)
     }
+
+    fn awaits_rest(&self) -> bool {
+        WmServer::awaits_rest(self)
+    }
 }
 
 /// The player, with what it told of its levels and what is saved of its media.

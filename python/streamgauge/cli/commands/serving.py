@@ -109,9 +109,22 @@ def _serve(
         int, typer.Option("--max-sessions", metavar="N", min=1, help="Clients at once; others are told 503.")
     ] = 1000,
     max_per_address: Annotated[
-        int | None,
-        typer.Option("--max-per-address", metavar="N", min=1, help="Clients at once of one address."),
-    ] = None,
+        int,
+        typer.Option(
+            "--max-per-address",
+            metavar="N",
+            min=1,
+            help="Maximum number of concurrent clients of one address.",
+        ),
+    ] = 250,
+    request_within: Annotated[
+        float,
+        typer.Option(
+            "--request-within",
+            metavar="S",
+            help="A request must be whole in this many seconds, from the connection or its first byte.",
+        ),
+    ] = 30,
     timeout: Annotated[
         float | None,
         typer.Option(
@@ -169,6 +182,7 @@ def _serve(
             "--set": settings,
             "--max-sessions": max_sessions,
             "--max-per-address": max_per_address,
+            "--request-within": request_within,
             "--timeout": timeout,
             "--udp-ports": udp_ports,
             "--cache": cache,

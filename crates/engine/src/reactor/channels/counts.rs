@@ -45,6 +45,15 @@ impl Channels {
         held.sum::<u64>() + self.given_up
     }
 
+    /// Bytes that other ends of streams have not acknowledged.
+    pub fn unacknowledged_bytes(&self) -> u64 {
+        let held = self.list.values().filter_map(|entry| match &entry.socket {
+            Socket::Stream(stream, _) => Some(stream.unacknowledged_bytes()),
+            _ => None,
+        });
+        held.sum()
+    }
+
     /// What passed, and the first stream's settings.
     pub fn stats(&self) -> Value {
         let counts = &self.counts;

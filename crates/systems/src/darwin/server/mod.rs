@@ -120,6 +120,11 @@ impl DarwinServer {
         self.vanished
     }
 
+    /// Some of a request has come, and the rest of it is awaited.
+    pub(super) fn awaits_rest(&self) -> bool {
+        !self.reader.is_between_messages()
+    }
+
     /// Reads what the client sent while there is room for the answers.
     fn read(&mut self, now: Instant, io: &mut dyn Io) {
         while self.connected && !self.backlog.is_full() {

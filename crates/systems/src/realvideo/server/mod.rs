@@ -99,6 +99,11 @@ impl RealServer {
         }
     }
 
+    /// Some of a request has come, and the rest of it is awaited.
+    pub(super) fn awaits_rest(&self) -> bool {
+        !self.reader.is_between_messages()
+    }
+
     fn take(&mut self, now: Instant, item: Result<RtspItem, Problem>, io: &mut dyn Io) {
         match item {
             Ok(RtspItem::Request(request)) => {

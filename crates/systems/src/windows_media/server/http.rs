@@ -57,6 +57,11 @@ impl HttpConnections {
         self.heard = now;
     }
 
+    /// Some of a request has come by one of them, and the rest of it is awaited.
+    pub fn await_rest(&self) -> bool {
+        self.connections.values().any(|connection| !connection.reader.is_between_messages())
+    }
+
     /// What has come of a connection before.
     pub fn push(&mut self, channel: ChannelId, came: Chunk) {
         self.connections.get_mut(&channel).into_iter().for_each(|one| one.reader.push(came.clone()));

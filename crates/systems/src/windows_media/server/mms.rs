@@ -63,6 +63,11 @@ impl MmsConnection {
         }
     }
 
+    /// Some of a message has come, and the rest of it is awaited.
+    pub fn awaits_rest(&self) -> bool {
+        !self.reader.is_between_packets()
+    }
+
     /// What has come of it before.
     pub fn push(&mut self, came: Chunk) {
         self.reader.push(came);

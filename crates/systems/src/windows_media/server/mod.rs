@@ -123,6 +123,15 @@ impl WmServer {
         self.vanished
     }
 
+    /// Some of a request has come, and the rest of it is awaited. Of a connection whose protocol nobody knows yet that
+    /// counts as well.
+    pub(super) fn awaits_rest(&self) -> bool {
+        self.unknown.is_some()
+            || self.rtsp.as_ref().is_some_and(RtspConnection::awaits_rest)
+            || self.mms.as_ref().is_some_and(MmsConnection::awaits_rest)
+            || self.http.await_rest()
+    }
+
     /// Reads of what nobody knows what it is; once that is known, it is a connection like others.
     fn find_out(&mut self, now: Instant, io: &mut dyn Io) {
         let Some(unknown) = &mut self.unknown else { return };
