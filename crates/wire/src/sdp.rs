@@ -4,7 +4,7 @@
 
 /// A session description as far as players read it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Description {
+pub struct SdpLines {
     /// Attributes above the first media line.
     pub attributes: Attributes,
     /// The media, in order; there is at least one.
@@ -45,14 +45,14 @@ impl Attributes {
 #[error("the session description is not SDP: no line of it begins with m=")]
 pub struct NoMedia;
 
-impl Description {
+impl SdpLines {
     /// Reads a description. Lines end with CR, LF or both; blanks and zeros around a line do not matter.
     ///
     /// # Errors
     ///
     /// If no line describes media.
     pub fn read(text: &str) -> Result<Self, NoMedia> {
-        let mut found = Description::default();
+        let mut found = SdpLines::default();
         for line in text.split(['\r', '\n']) {
             let line = line.trim_matches(|c: char| c.is_whitespace() || c == '\0' || c == '\u{feff}');
             let Some((kind, value)) = line.split_once('=') else { continue };
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn media_and_attributes_are_read_however_the_rest_is_written() {
-        let plain = Description::read(PLAIN).unwrap();
+        let plain = SdpLines::read(PLAIN).unwrap();
         assert_eq!(plain.attributes.first("CONTROL"), Some("*"));
         assert_eq!((plain.media.len(), &*plain.media[0].kind), (1, "video"));
         assert_eq!(plain.media[0].formats, ["96"]);
@@ -118,17 +118,13 @@ mod tests {
             ("trackID=1\r\n", "trackID=1\r\n\0"),
         ] {
             assert!(PLAIN.contains(from), "{from:?}");
-            assert_eq!(
-                Description::read(&PLAIN.replace(from, to)).as_ref(),
-                Ok(&plain),
-                "{from:?} to {to:?}"
-            );
+            assert_eq!(SdpLines::read(&PLAIN.replace(from, to)).as_ref(), Ok(&plain), "{from:?} to {to:?}");
         }
     }
 
     #[test]
     fn a_media_line_may_lack_anything_and_none_at_all_is_no_description() {
-        let of = |text| Description::read(text).map(|read| read.media);
+        let of = |text| SdpLines::read(text).map(|read| read.media);
         assert_eq!(of("m="), Ok(vec![Media::default()]));
         assert_eq!(of("m=audio\na=sendonly").unwrap()[0].attributes.first("sendonly"), Some(""));
         assert_eq!(of("m=audio 0 RTP/AVP 8 0\t").unwrap()[0].formats, ["8", "0"]);
@@ -140,7 +136,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_read_or_refused(text in "([mavo]=[ -~]{0,12}[\r\n]{1,2}|.{0,8})*") {
-            let read = Description::read(&text);
+            let read = SdpLines::read(&text);
             prop_assert!(read.is_err() || read.is_ok_and(|read| !read.media.is_empty()));
         }
     }

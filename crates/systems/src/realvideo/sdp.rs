@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use streamgauge_base::Duration;
 use streamgauge_wire::rm::{OpaqueData, StreamProperties};
-use streamgauge_wire::sdp::{Attributes, Description, Media};
+use streamgauge_wire::sdp::{Attributes, Media, SdpLines};
 
 use super::object::{AUDIO, Object, Stream, VIDEO, rules_of};
 use crate::rtsp::Described;
@@ -216,7 +216,7 @@ pub struct StreamDescription {
 ///
 /// What of it cannot be played.
 pub fn read(text: &str) -> Result<Presentation, String> {
-    let session = Description::read(text).map_err(|problem| problem.to_string())?;
+    let session = SdpLines::read(text).map_err(|problem| problem.to_string())?;
     let stream = |media: &Media| {
         let control = media.attributes.first("control")?.to_owned();
         let number = stream_of(&control)?;

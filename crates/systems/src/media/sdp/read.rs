@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use streamgauge_base::Duration;
-use streamgauge_wire::sdp::{Attributes, Description, Media};
+use streamgauge_wire::sdp::{Attributes, Media, SdpLines};
 
 use super::super::asset::{Codec, VIDEO_CLOCK_RATE};
 use super::{BASE64, assigned};
@@ -113,7 +113,7 @@ pub struct SdpProblem(#[from] streamgauge_wire::sdp::NoMedia);
 ///
 /// If it describes no media.
 pub fn read(text: &str) -> Result<Presentation, SdpProblem> {
-    let description = Description::read(text)?;
+    let description = SdpLines::read(text)?;
     let tracks = description.media.iter().map(track).collect();
     let control = description.attributes.first("control").filter(|&url| url != "*" && !url.is_empty());
     let ranges = description.media.iter().map(|media| &media.attributes).chain([&description.attributes]);
