@@ -74,7 +74,7 @@ impl System for DashSpec {
     const NAME: &'static str = "dash";
     const TITLE: &'static str =
         "Adaptive streaming over HTTP/1.1: DASH or HLS, with a rule that chooses the bit rate";
-    const VERSION: u32 = 2;
+    const VERSION: u32 = 3;
     const CONTENT: Content = Content::Ladder;
     const EVENTS: &'static [EventKind] = &events([
         ("playout_start", "s"),

@@ -14,6 +14,9 @@ impl LeftOut {
     /// Names a part and the reason: `sound of line 7 (fr): other sound is played`.
     pub fn add(&mut self, what: impl Into<String>, why: &str) {
         let entry = format!("{}: {why}", what.into());
+        if self.named.contains(&entry) {
+            return;
+        }
         if self.named.len() < MOST {
             self.named.push(entry);
         } else {

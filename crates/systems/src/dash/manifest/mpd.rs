@@ -13,17 +13,18 @@ use super::place::Place;
 use super::segments::{Of, Told};
 use super::sets::{self, Chosen};
 use super::time::{of_xs_date_time, rate};
-use super::xml::{Element, parse};
+use super::xml::{Element, line_ends, parse};
 use super::{AdaptationSet, Live, Manifest, Period, Representation, Segments, Window};
 
 /// Representations of one manifest: each takes memory even without segments.
 const MOST_REPRESENTATIONS: usize = 10_000;
 
-/// Reads `text`, which stands at `url`, where the copies `failed` are passed over. Times of a static presentation count
-/// from its first period's start, those of a dynamic one from `@availabilityStartTime`.
+/// Reads `text`, which stands at `url`, where the copies `failed` are passed over. Times count from
+/// `@availabilityStartTime`, which a live presentation keeps when it has ended, else from the first period's start.
 pub fn read(text: &str, url: &str, failed: &BTreeSet<String>) -> Result<Manifest, ManifestError> {
     let document = parse(text)?;
-    let mpd = Element(document.root_element());
+    let line_ends = line_ends(text);
+    let mpd = Element::root(&document, &line_ends);
     if mpd.name() != "MPD" {
         return Err(broken(mpd.line(), format!("the root is {:.40}, and an MPD's is MPD", mpd.name())));
     }
@@ -48,8 +49,10 @@ pub fn read(text: &str, url: &str, failed: &BTreeSet<String>) -> Result<Manifest
         };
     }
     let bases = Bases::of(Place::of(url)?).within(mpd, &mut left)?;
-    let origin = if is_live { Duration::ZERO } else { timed[0].start };
-    let mut reader = Reader { room: Room::new(), early: None, count: 0, is_live, origin, failed, left };
+    let has_clock = mpd.get("availabilityStartTime").is_some();
+    let origin = if has_clock { Duration::ZERO } else { timed[0].start };
+    let mut reader =
+        Reader { room: Room::new(), early: None, count: 0, is_live, has_clock, origin, failed, left };
     let mut found = Vec::new();
     for period in &timed {
         found.extend(reader.period(mpd, period, &bases)?);
@@ -75,6 +78,8 @@ struct Reader<'f> {
     early: Option<Duration>,
     count: usize,
     is_live: bool,
+    /// It is live, or was.
+    has_clock: bool,
     /// When the presentation begins, on the manifest's clock.
     origin: Duration,
     failed: &'f BTreeSet<String>,
@@ -162,8 +167,15 @@ impl Reader<'_> {
             end: timed.end.map(|end| end.saturating_sub(self.origin)),
             offset: Duration::ZERO,
         };
-        let of =
-            Of { id: &id, bandwidth, place: &base.place, line: one.line(), window, is_live: self.is_live };
+        let of = Of {
+            id: &id,
+            bandwidth,
+            place: &base.place,
+            line: one.line(),
+            window,
+            is_live: self.is_live,
+            has_clock: self.has_clock,
+        };
         let (init, segments) = told.segments(&of, &mut self.room)?;
         Ok(Representation {
             rate: BitRate::from_bps(bandwidth),

@@ -18,6 +18,8 @@ pub struct Of<'a> {
     /// Its period.
     pub window: Window,
     pub is_live: bool,
+    /// It is live, or was.
+    pub has_clock: bool,
 }
 
 impl Of<'_> {
@@ -191,7 +193,7 @@ impl<'a> Told<'a> {
             }
             let url = |number, time| filled(&pattern, number, time);
             // Without a startNumber that moves with a live window, times alone stay the same.
-            let by_time_alone = of.is_live && !by_number && self.first.is_none();
+            let by_time_alone = of.has_clock && !by_number && self.first.is_none();
             let number_of = |number, time| if by_time_alone { time } else { number };
             return self.listed(&mut runs, first, pattern.len(), of, room, |number, time| {
                 let address = Address { url: url(number, time), range: None };

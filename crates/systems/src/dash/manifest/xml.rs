@@ -85,24 +85,40 @@ fn bounds(text: &[u8]) -> Result<(), ManifestError> {
     Ok(())
 }
 
+/// Where the lines of `text` end: asked of each element, a parser's own count would begin anew each time.
+pub fn line_ends(text: &str) -> Vec<usize> {
+    text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(place, _)| place).collect()
+}
+
 /// An element of a manifest: what stands in it, by local names.
 #[derive(Clone, Copy)]
-pub struct Element<'a>(pub Node<'a, 'a>);
+pub struct Element<'a> {
+    node: Node<'a, 'a>,
+    line_ends: &'a [usize],
+}
 
 impl<'a> Element<'a> {
+    /// The outermost element of a document, whose text has lines that end there.
+    pub fn root(document: &'a Document<'a>, line_ends: &'a [usize]) -> Self {
+        Element { node: document.root_element(), line_ends }
+    }
+
     /// Its name.
     pub fn name(self) -> &'a str {
-        self.0.tag_name().name()
+        self.node.tag_name().name()
     }
 
     /// Its line, counted from 1.
     pub fn line(self) -> u32 {
-        self.0.document().text_pos_at(self.0.range().start).row
+        let start = self.node.range().start;
+        1 + self.line_ends.partition_point(|end| *end < start) as u32
     }
 
     /// Those of this name right within it.
     pub fn all(self, name: &'a str) -> impl Iterator<Item = Element<'a>> {
-        self.0.children().filter(move |node| node.is_element() && node.tag_name().name() == name).map(Element)
+        let children = self.node.children().filter(move |node| node.is_element());
+        let named = children.filter(move |node| node.tag_name().name() == name);
+        named.map(move |node| Element { node, ..self })
     }
 
     /// The first of this name right within it.
@@ -112,17 +128,17 @@ impl<'a> Element<'a> {
 
     /// An attribute.
     pub fn get(self, name: &str) -> Option<&'a str> {
-        self.0.attribute(name)
+        self.node.attribute(name)
     }
 
     /// An attribute of this local name, whichever namespace it is of.
     pub fn get_any(self, name: &str) -> Option<&'a str> {
-        self.0.attributes().find(|attribute| attribute.name() == name).map(|attribute| attribute.value())
+        self.node.attributes().find(|attribute| attribute.name() == name).map(|attribute| attribute.value())
     }
 
     /// The text in it.
     pub fn text(self) -> &'a str {
-        self.0.text().unwrap_or_default().trim()
+        self.node.text().unwrap_or_default().trim()
     }
 
     /// What is wrong with an attribute.

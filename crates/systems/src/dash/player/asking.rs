@@ -117,12 +117,11 @@ impl DashPlayer {
         }
     }
 
-    /// When a live manifest whose segments are listed is to be fetched again.
+    /// When a live manifest is to be fetched again: its lists grow, and periods are added.
     pub(super) fn manifest_due(&self) -> Option<Instant> {
         let update = self.live()?.update?;
-        let is_listed = self.tracks.first()?.listed_now(0).is_some();
         let is_dash = !self.settings.format.starts_with("hls");
-        (is_listed && is_dash)
+        (!self.tracks.is_empty() && is_dash)
             .then(|| self.manifest_again.unwrap_or(self.manifest_read + update.max(LEAST_RELOAD)))
     }
 
@@ -156,6 +155,10 @@ impl DashPlayer {
         let unlisted = self.tracks[track].indexes.iter().all(Option::is_none);
         if !unlisted && self.tracks[track].chosen.is_none() {
             let known = self.tracks[track].indexes.iter().position(Option::is_some).unwrap_or(0);
+            // Too old to be there still, or before the first that a live list ever had.
+            if let Some((first, _)) = self.tracks[track].listed_now(known) {
+                self.tracks[track].next = self.tracks[track].next.max(first);
+            }
             match self.tracks[track].place(known, self.tracks[track].next) {
                 Place::End => return self.next_part(now, track, io),
                 Place::Found(segment) if !self.is_available(now, &segment) => return false,

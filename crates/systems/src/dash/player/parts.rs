@@ -123,7 +123,9 @@ impl DashPlayer {
             }
             return true;
         }
-        self.tracks[track].is_complete = true;
+        // Of what goes on, a period may still be added.
+        let goes_on = self.manifest.as_ref().is_some_and(Manifest::goes_on) && self.duration().is_none();
+        self.tracks[track].is_complete = !goes_on;
         false
     }
 

@@ -62,6 +62,13 @@ impl Part {
         manifest.periods.iter().map(|period| Part::of(period, kind)).collect()
     }
 
+    /// It has segments already.
+    fn has_begun(&self) -> bool {
+        let levels = self.set.iter().flat_map(|set| &set.representations);
+        let mut lists = levels.map(|one| &one.segments);
+        lists.any(|list| matches!(list, Segments::Listed(segments) if !segments.is_empty()))
+    }
+
     /// The same period, as it was read another time.
     pub fn is(&self, other: &Part) -> bool {
         if self.id.is_empty() { self.start == other.start } else { self.id == other.id }
@@ -173,9 +180,11 @@ impl Track {
                 }
                 Segments::Listed(segments) => {
                     let segments = segments.clone();
-                    // One that goes on is whole when it comes to the end.
+                    // One that goes on is whole when it comes to the end, or when the next period has begun.
                     let last = segments.last().map(|last| last.start + last.duration + ROUNDING);
-                    let is_whole = !goes_on || ends.zip(last).is_some_and(|(ends, last)| last >= ends);
+                    let is_whole = !goes_on
+                        || ends.zip(last).is_some_and(|(ends, last)| last >= ends)
+                        || self.later.iter().any(Part::has_begun);
                     self.listed(level, segments, is_whole);
                 }
                 Segments::Indexed { .. } | Segments::Playlist(_) => {}
@@ -188,13 +197,16 @@ impl Track {
 
     /// The list of a level's segments, which is `complete` or goes on.
     pub fn listed(&mut self, level: usize, mut segments: Vec<MediaSegment>, complete: bool) {
-        let Some(first) = segments.first() else {
+        if segments.is_empty() {
             self.indexes[level] = Some(Index::Listed { from: 0, segments: Arc::default(), complete });
             return;
-        };
+        }
         // Of a stream that goes on, the lists of all levels and of each time are told apart by the numbers.
-        let from = if complete && self.next_base().is_none() { 0 } else { first.number };
-        if !complete {
+        let goes_on = |index: &Index| matches!(index, Index::Listed { complete: false, .. });
+        let is_new = complete && !self.indexes.iter().flatten().any(goes_on);
+        let from = if is_new { 0 } else { self.local(level, &segments) };
+        let is_playlist = matches!(self.set.representations[level].segments, Segments::Playlist(_));
+        if !complete && is_playlist {
             self.put_in_time(&mut segments);
         }
         if self.ladder.segment == Duration::ZERO {
@@ -243,12 +255,32 @@ impl Track {
         }
     }
 
-    /// Lists whose ordinals are numbers, of a stream that went on when it was first read.
-    fn next_base(&self) -> Option<u64> {
-        self.indexes.iter().flatten().find_map(|index| match index {
-            Index::Listed { from, complete: false, .. } => Some(*from),
+    /// A list that goes on, and the ordinal of its first segment: that of the level itself, else of another one.
+    fn growing(&self, level: usize) -> Option<(u64, &[MediaSegment])> {
+        let own = self.indexes.get(level).into_iter().chain(&self.indexes).flatten();
+        own.filter_map(|index| match index {
+            Index::Listed { from, segments, complete: false } if !segments.is_empty() => {
+                Some((*from, &segments[..]))
+            }
             _ => None,
         })
+        .next()
+    }
+
+    /// The ordinal of the first of `segments`. It is its number, unless numbers are times, which leave others out between
+    /// them: those count from where the lists overlap.
+    fn local(&self, level: usize, segments: &[MediaSegment]) -> u64 {
+        let first = segments[0].number;
+        let Some((from, known)) = self.growing(level) else { return first };
+        if let Some(place) = known.iter().position(|one| one.number == first) {
+            return from + place as u64;
+        }
+        if let Some(place) = segments.iter().position(|one| one.number == known[0].number) {
+            return from.wrapping_sub(place as u64);
+        }
+        let is_counted = known.windows(2).all(|two| two[0].number + 1 == two[1].number);
+        let apart = if is_counted { first.wrapping_sub(known[0].number) } else { known.len() as u64 };
+        from.wrapping_add(apart)
     }
 
     /// Where segment `ordinal` of `level` is.

@@ -306,3 +306,81 @@ fn what_has_no_segments_ends() {
     let Played { events, .. } = played(MPD, &live);
     assert_eq!(ended(&events), "played to the end");
 }
+
+/// Ticks of a second of the ladder's pictures.
+const SCALE: u64 = 90_000;
+
+/// A manifest that is another one each second.
+struct Growing {
+    inner: Presentation,
+    text: fn(u64) -> String,
+}
+
+impl Library for Growing {
+    fn find(&self, path: &str, now: Instant) -> Result<Option<Arc<dyn Resource>>, Busy> {
+        match path {
+            MPD => Ok(Some(Arc::new(Words((self.text)(now.as_secs_f64() as u64))))),
+            _ => self.inner.find(path, now),
+        }
+    }
+}
+
+/// What is told of a live presentation that began at the session's start.
+fn live(text: fn(u64) -> String) -> Vec<Event> {
+    let inner = presented(&ladder(&[200_000, 400_000], 20));
+    let settings = DashPlayerSettings { live_delay: Some(ms(6_000)), ..fixed(0) };
+    let player = DashPlayer::new(settings, source(MPD), 1).with_server_clock(Duration::from_secs(1000));
+    let mut pair = Pair::new(serving(Growing { inner, text }), Box::new(player), pipe(8_000_000));
+    pair.run(at(60));
+    pair.events
+}
+
+fn dynamic(now: u64, ends: u64, periods: &str) -> String {
+    let kind = match now < ends {
+        true => r#"type="dynamic" minimumUpdatePeriod="PT1S""#.to_owned(),
+        false => format!(r#"type="static" mediaPresentationDuration="PT{ends}S""#),
+    };
+    format!(r#"<MPD {kind} availabilityStartTime="1970-01-01T00:16:40Z">{periods}</MPD>"#)
+}
+
+#[test]
+fn a_period_that_is_added_to_a_live_presentation_is_played() {
+    let events = live(|now| {
+        let list = |from: u64, to: u64| {
+            let times = match (now.min(to) - from.min(now)) / 2 {
+                0 => String::new(),
+                count => format!(r#"<S t="0" d="2000" r="{}"/>"#, count - 1),
+            };
+            format!(r#"startNumber="1"><SegmentTimeline>{times}</SegmentTimeline></SegmentTemplate>"#)
+        };
+        let first = format!(r#"<Period id="a" start="PT0S">{}</Period>"#, set(&LOW, &list(0, 8)));
+        let second = set(&[("v1", 400_000)], &list(8, 16));
+        let second = format!(r#"<Period id="b" start="PT8S">{second}</Period>"#);
+        dynamic(now, 18, &if now < 8 { first } else { first + &second }).replace("PT18S", "PT16S")
+    });
+    assert_eq!((ended(&events), values(&events, "frame_shown").len()), ("played to the end", 400));
+    assert_eq!(values(&events, "level_changed"), [200_000.0, 400_000.0]);
+    assert!(named(&events, "gap_jumped").is_empty(), "{:?}", named(&events, "gap_jumped"));
+}
+
+#[test]
+fn times_alone_tell_the_segments_of_a_live_window() {
+    // Each is listed for 8 s, without numbers.
+    let events = live(|now| {
+        let complete = (now.min(20)) / 2;
+        let first = complete.saturating_sub(4);
+        let times: String = (first..complete)
+            .map(|number| format!(r#"<S t="{}" d="{}"/>"#, number * 2 * SCALE, 2 * SCALE))
+            .collect();
+        let list = format!(
+            r#"<AdaptationSet contentType="video"><SegmentTemplate timescale="{SCALE}" initialization="v0/init.mp4"
+            media="v0/t$Time$.m4s"><SegmentTimeline>{times}</SegmentTimeline></SegmentTemplate>
+            <Representation id="v0" bandwidth="200000"/></AdaptationSet>"#
+        );
+        dynamic(now, 22, &format!(r#"<Period start="PT0S">{list}</Period>"#)).replace("PT22S", "PT20S")
+    });
+    let asked: Vec<&str> = asked(&events).into_iter().filter(|one| one.contains("/t")).collect();
+    let wanted: Vec<String> = (0..10).map(|number| format!("/v0/t{}.m4s", number * 2 * SCALE)).collect();
+    assert_eq!(asked, wanted);
+    assert_eq!((ended(&events), values(&events, "frame_shown").len()), ("played to the end", 500));
+}
