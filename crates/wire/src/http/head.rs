@@ -81,7 +81,8 @@ impl HttpHeaders {
     }
 
     fn read(fields: &[httparse::Header<'_>]) -> Self {
-        let value = |bytes: &[u8]| bytes.iter().map(|&byte| char::from(byte)).collect();
+        let unfolded = |byte: &u8| if matches!(byte, b'\r' | b'\n') { ' ' } else { char::from(*byte) };
+        let value = |bytes: &[u8]| bytes.iter().map(unfolded).collect();
         HttpHeaders(fields.iter().map(|field| (field.name.into(), value(field.value))).collect())
     }
 
@@ -224,7 +225,10 @@ impl Response {
     pub(super) fn read(head: &[u8], most_headers: usize) -> Result<Option<Self>, httparse::Error> {
         let mut fields = vec![httparse::EMPTY_HEADER; most_headers];
         let mut parsed = httparse::Response::new(&mut fields);
-        if !parsed.parse(head)?.is_complete() {
+        // A client replaces the folds of old servers by blanks (RFC 9112 section 5.2).
+        let mut config = httparse::ParserConfig::default();
+        config.allow_obsolete_multiline_headers_in_responses(true);
+        if !config.parse_response(&mut parsed, head)?.is_complete() {
             return Ok(None);
         }
         let headers = HttpHeaders::read(parsed.headers);

@@ -7,6 +7,7 @@
 mod body;
 mod caching;
 mod cmcd;
+mod coding;
 mod fault;
 mod head;
 mod ranges;
@@ -14,6 +15,7 @@ mod reader;
 
 pub use caching::{CacheControl, EntityTag, TagCondition};
 pub use cmcd::{CMCD_HEADERS, Cmcd, CmcdValue, NoCmcd};
+pub use coding::{CodingFault, Decoder};
 pub use fault::{Fault, MOST_HEADERS};
 pub use head::{HttpHeaders, Request, Response, Unwritable, Version, reason};
 pub use ranges::{ByteRange, ContentRange, NoValue, Ranges};
