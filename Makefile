@@ -40,8 +40,8 @@ demo: setup ## stream real video through the bottleneck, simulate beside it, ans
 # The same examples in each run: what fails here fails anywhere, and what passed passes. `test-long` draws anew.
 SAME = PROPTEST_RNG_SEED=1
 RUST_TESTS = $(CARGO) test --quiet --workspace --exclude streamgauge-python $(FEATURES)
-PARSERS := trace path_spec trial_plan http rtsp rtcp sdp mpd m3u8 sidx cmcd ndn rdt asm rm asf mms wmsp servers \
-	scenario assignment expression player_files trial_json baseline
+PARSERS := trace path_spec trial_plan http coding segment rtsp rtcp sdp mpd m3u8 sidx cmcd ndn rdt asm rm asf mms \
+	wmsp servers scenario assignment expression player_files trial_json baseline
 
 test: setup-tests ## everything that CI runs: Rust, Python, sim and emu
 	$(call now,Rust)

@@ -15,6 +15,7 @@ pub(crate) mod object_files;
 mod packets;
 mod payload;
 pub mod sdp;
+pub mod segment;
 
 pub use asset::{Asset, Bytes, Codec, Track, Unit, UnitKind};
 pub use clip::ClipSpec;
