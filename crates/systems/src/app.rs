@@ -110,6 +110,11 @@ pub trait Io {
         let _ = peer;
         self.open(carrier)
     }
+    /// As [`Io::open`], to another host than the other end, by its name. Only among strangers there are others.
+    fn open_at(&mut self, host: &str, carrier: &Carrier) -> ChannelId {
+        let _ = host;
+        self.open(carrier)
+    }
     /// Whose a relay's channel is: the flow of the player that opened it, or of the server that it was opened to. `None` of
     /// a listener, and at an end that is no relay.
     fn peer(&self, channel: ChannelId) -> Option<Peer> {

@@ -39,6 +39,11 @@ impl Host {
         Ok(Host { name, port: url.port().unwrap_or(port) })
     }
 
+    /// One of that name or address, with no port of its own.
+    pub fn named(name: &str) -> Host {
+        Host { name: name.trim_start_matches('[').trim_end_matches(']').to_owned(), port: 0 }
+    }
+
     /// Where that is; several addresses if the name has several.
     pub fn resolve(&self) -> Result<Vec<SocketAddr>> {
         let what = format!("find host {}", self.name);

@@ -61,6 +61,9 @@ pub struct PlayArgs {
     /// One of the player's constants, by its field's name; times take a unit (2 s). Repeatable.
     #[arg(long = "set", value_name = "NAME=VALUE")]
     settings: Vec<String>,
+    /// A further host that redirections and manifests may lead to; `*` for all. Repeatable.
+    #[arg(long = "allow-host", value_name = "HOST")]
+    allowed_hosts: Vec<String>,
     /// Write what was shown: of RTP the pictures that were there when they were due, as an elementary stream.
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
@@ -97,7 +100,8 @@ pub fn run(args: &PlayArgs) -> Result<u8> {
     let url = target.url.as_str();
     let seed = monotonic_ns().cast_unsigned();
     let app = target.player.open(settings, url, args.save.is_some(), seed);
-    let app = app.map_err(|(name, why)| EngineError::new(format!("read --set {name}"), why).code(3))?;
+    let mut app = app.map_err(|(name, why)| EngineError::new(format!("read --set {name}"), why).code(3))?;
+    app.allow_hosts(&args.allowed_hosts);
     let mut play = Play::connect(args, facts, transport, app)?;
     let end = play.run(args)?;
     let now = play.now();
@@ -275,11 +279,7 @@ impl Play {
         };
         let report = self.app.seen(self.now());
         let whole = report.duration.is_none_or(|length| report.position + END_WITHIN >= length);
-        Some(if whole && report.frames.shown > 0 {
-            End::Played("played to the end")
-        } else {
-            End::Early(why)
-        })
+        Some(if whole && report.has_played() { End::Played("played to the end") } else { End::Early(why) })
     }
 
     fn arrivals(&mut self, channel: ChannelId) -> Result<()> {
@@ -338,7 +338,9 @@ impl Play {
             }
             (End::Early(why), Some(status)) if seen.bytes == 0 => {
                 let error = EngineError::new(format!("play {}", args.url.url), why);
-                Err(if status < 500 {
+                Err(if (300..400).contains(&status) {
+                    error.code(3)
+                } else if status < 500 {
                     error.remedy("name a file that the server has and can send").code(3)
                 } else {
                     error.remedy("try again later").code(4)
@@ -348,7 +350,7 @@ impl Play {
                 Err(EngineError::new(format!("play {}", args.url.url), why).code(3))
             }
             (End::Early(_), _) => Ok(1),
-            (End::Played(_), _) if seen.frames.shown == 0 => Ok(1),
+            (End::Played(_), _) if !seen.has_played() => Ok(1),
             (End::Played(_), _) => Ok(0),
         }
     }
@@ -361,7 +363,7 @@ impl Play {
         seen: &Seen,
     ) -> Report {
         let throughput = self.media.filter(|(first, last)| last > first);
-        Report {
+        let mut report = Report {
             schema: "streamgauge.play/1",
             url: args.url.url.to_string(),
             player: player.into(),
@@ -375,18 +377,23 @@ impl Play {
             connect_s: self.connect_s,
             startup_delay_s: seen.startup.map(Duration::as_secs_f64),
             position_s: seen.position.as_secs_f64(),
-            frames_shown: seen.frames.shown,
-            frames_late: seen.frames.late,
-            frames_incomplete: seen.frames.incomplete,
+            shows: "",
+            uncounted: None,
+            left_out: self.app.left_out(),
+            frames_shown: None,
+            frames_late: None,
+            frames_incomplete: None,
             stalls: seen.frames.stalls,
             stalled_s: seen.frames.stalled.as_secs_f64(),
-            freezes: self.viewer.freezes,
-            frozen_s: self.viewer.frozen.as_secs_f64(),
+            freezes: None,
+            frozen_s: None,
             bytes_received: seen.bytes,
             throughput_bps: throughput
                 .map(|(first, last)| seen.bytes as f64 * 8.0 / (last - first).as_secs_f64()),
             own: self.app.figures(self.now()),
-        }
+        };
+        report.shows(seen, &self.viewer);
+        report
     }
 }
 

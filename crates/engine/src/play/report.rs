@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use streamgauge_systems::standalone::Seen;
+use streamgauge_systems::standalone::{Seen, Shows};
 
 use super::viewer::Viewer;
 
@@ -29,20 +29,26 @@ pub struct Report {
     pub startup_delay_s: Option<f64>,
     /// Where play was in the media.
     pub position_s: f64,
-    /// Whole when they were due.
-    pub frames_shown: u64,
+    /// `pictures`, `sound alone`, or `uncounted` where there are pictures that cannot be counted.
+    pub shows: &'static str,
+    /// Why pictures cannot be counted.
+    pub uncounted: Option<String>,
+    /// Tracks of the media that are not played.
+    pub left_out: Vec<String>,
+    /// Whole when they were due; null where they cannot be counted.
+    pub frames_shown: Option<u64>,
     /// Whole, and too late.
-    pub frames_late: u64,
+    pub frames_late: Option<u64>,
     /// Never whole.
-    pub frames_incomplete: u64,
+    pub frames_incomplete: Option<u64>,
     /// Times that the player waited for its buffer to fill again.
     pub stalls: u64,
     /// For how long in all.
     pub stalled_s: f64,
     /// Gaps between frames above max(3 d, d + 150 ms), with d their mean interval (W3C webrtc-stats).
-    pub freezes: u64,
+    pub freezes: Option<u64>,
     /// How long they were in all.
-    pub frozen_s: f64,
+    pub frozen_s: Option<f64>,
     /// Of the media, with the headers of what packs it.
     pub bytes_received: u64,
     /// These over the time from the first of them to the last.
@@ -53,26 +59,49 @@ pub struct Report {
 }
 
 impl Report {
+    /// Frames, and freezes among them, of a presentation that shows this.
+    pub fn shows(&mut self, seen: &Seen, viewer: &Viewer) {
+        let of_pictures = |count: u64| (!matches!(seen.shows, Shows::Uncounted(_))).then_some(count);
+        let is_sound = seen.shows == Shows::SoundAlone;
+        (self.shows, self.uncounted) = match &seen.shows {
+            Shows::Pictures => ("pictures", None),
+            Shows::SoundAlone => ("sound alone", None),
+            Shows::Uncounted(why) => ("uncounted", Some(why.clone())),
+        };
+        self.frames_shown = of_pictures(seen.frames.shown);
+        self.frames_late = of_pictures(seen.frames.late);
+        self.frames_incomplete = of_pictures(seen.frames.incomplete);
+        // Without pictures there is nothing that could freeze.
+        self.freezes = of_pictures(viewer.freezes).filter(|_| !is_sound);
+        self.frozen_s = self.freezes.map(|_| viewer.frozen.as_secs_f64());
+    }
+
     /// For people: the media was asked for by `asks` and carried `over` that; `came` says what came at a rate.
     pub fn lines(&self, asks: &str, over: &str, came: impl FnOnce(&str) -> String) -> String {
         let startup = self.startup_delay_s.map_or("never".into(), |s| format!("{s:.2} s after {asks}"));
         let throughput = self.throughput_bps.map_or("too few".into(), rate);
-        format!(
-            "{} after {:.1} s over {over}\n\
-             picture: first frame {startup}; {} frames shown, {} late, {} incomplete; {} stalls ({:.1} s), \
-             {} freezes ({:.1} s)\n\
-             {}\n",
-            self.outcome,
-            self.duration_s,
-            self.frames_shown,
-            self.frames_late,
-            self.frames_incomplete,
-            self.stalls,
-            self.stalled_s,
-            self.freezes,
-            self.frozen_s,
-            came(&throughput),
-        )
+        let stalls = format!("{} stalls ({:.1} s)", self.stalls, self.stalled_s);
+        let shown = match (self.frames_shown, self.frames_late, self.frames_incomplete, self.freezes) {
+            (Some(shown), Some(late), Some(incomplete), Some(freezes)) => format!(
+                "picture: first frame {startup}; {shown} frames shown, {late} late, {incomplete} incomplete; {stalls}, \
+                 {freezes} freezes ({:.1} s)",
+                self.frozen_s.unwrap_or(0.0)
+            ),
+            (Some(shown), ..) => format!(
+                "sound alone: first sound {startup}; {shown} pictures, {:.1} s of sound; {stalls}",
+                self.position_s
+            ),
+            (None, ..) => format!(
+                "picture: not counted ({}); play began {startup}; {stalls}",
+                self.uncounted.as_deref().unwrap_or("its container is not read")
+            ),
+        };
+        let left_out = match self.left_out.is_empty() {
+            true => String::new(),
+            false => format!("left out: {}\n", self.left_out.join("; ")),
+        };
+        let came = came(&throughput);
+        format!("{} after {:.1} s over {over}\n{shown}\n{left_out}{came}\n", self.outcome, self.duration_s)
     }
 }
 
@@ -90,17 +119,21 @@ impl Progress {
         let speed = rate(bytes as f64 * 8.0 / (now_s - self.last_s).max(1e-3));
         (self.last_s, self.last_bytes) = (now_s, report.bytes);
         let frames = &report.frames;
+        let (shown, late) = match report.shows {
+            Shows::Pictures => (
+                format!("{} frames shown", frames.shown),
+                format!(", {} late, {} incomplete", frames.late, frames.incomplete),
+            ),
+            Shows::SoundAlone => ("sound alone".into(), String::new()),
+            Shows::Uncounted(_) => ("pictures not counted".into(), String::new()),
+        };
         let lost = report.lost.map_or(String::new(), |lost| format!(", {lost} packets lost"));
         // What matters most first: a narrow terminal cuts the rest.
         format!(
-            "{now_s:6.1} s: {} frames shown, {} stalls, {} freezes, {:.1} s buffered, {speed}{lost}, {} late, \
-             {} incomplete",
-            frames.shown,
+            "{now_s:6.1} s: {shown}, {} stalls, {} freezes, {:.1} s buffered, {speed}{lost}{late}",
             frames.stalls,
             viewer.freezes,
             report.buffer.as_secs_f64(),
-            frames.late,
-            frames.incomplete,
         )
     }
 }

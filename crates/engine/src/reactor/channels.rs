@@ -306,7 +306,9 @@ impl Channels {
                 Socket::Stream(TcpSocket::unconnected(addresses, *port, settings)?.into(), false)
             }
             (Carrier::Tcp { port, .. }, Place::Network { .. }) => {
-                let made = self.made.take().filter(|made| made.peer().port() == *port);
+                let made = self
+                    .made
+                    .take_if(|made| made.peer().port() == *port && made.peer().ip().to_canonical() == peer);
                 let stream = made.map_or_else(|| TcpSocket::connecting(SocketAddr::new(peer, *port)), Ok)?;
                 Socket::Stream(stream.into(), false)
             }

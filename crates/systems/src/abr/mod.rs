@@ -61,7 +61,17 @@ impl Ladder {
         )
     }
 
-    /// Declared rate of `level` in bit/s.
+    /// Declared rate of `level` in bit/s; none where its manifest states no rate.
+    pub fn declared_bps(&self, level: usize) -> Option<f64> {
+        Some(self.bps(level)).filter(|bps| *bps > 0.0)
+    }
+
+    /// Declared rate of `level`, for people.
+    pub fn in_words(&self, level: usize) -> String {
+        self.declared_bps(level).map_or("an unknown rate".into(), |bps| format!("{:.0} kbit/s", bps / 1000.0))
+    }
+
+    /// Declared rate of `level` in bit/s, as rules compare it.
     pub fn bps(&self, level: usize) -> f64 {
         self.rates[level].as_bps() as f64
     }

@@ -89,6 +89,7 @@ impl System for CcnSpec {
         ("download_on", "s"),
         ("http_request", "B"),
         ("http_failure", "1"),
+        ("http_redirect", "1"),
         ("cmcd", "s"),
         ("interest_window", "1"),
         ("interest_timeout", "1"),
@@ -168,6 +169,7 @@ impl System for CcnSpec {
             host: HOST.into(),
             target: target_of(&self.player.format).into(),
             carrier: Carrier::Tcp { port: crate::http::PORT, settings: TcpSpec::default() },
+            asks_identity: false,
         };
         let player = DashPlayer::new(self.player.clone(), source, seed_of(seed, flow));
         let consumer = ConsumerHost::new(prefix.clone(), &self.network, upstream, flow, seed);

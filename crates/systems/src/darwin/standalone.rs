@@ -11,7 +11,9 @@ use super::{RTSP, RTSP_PORT};
 use crate::app::{App, Input, Io};
 use crate::media::{Library, assemble, preamble};
 use crate::rtsp::no_room;
-use crate::standalone::{Clients, ContentFault, Playable, Playing, Seen, Served, Service, TurnAway, by_name};
+use crate::standalone::{
+    Clients, ContentFault, Playable, Playing, Seen, Served, Service, Shows, TurnAway, by_name,
+};
 
 impl Clients for ServerSettings {
     fn machine(&self, library: Arc<dyn Library>, name: &str, seed: u64) -> Box<dyn Served> {
@@ -100,6 +102,7 @@ impl Playing for Viewed {
     fn seen(&mut self, now: Instant) -> Seen {
         let report = self.player.report_at(now);
         Seen {
+            shows: Shows::of(&report.frames),
             bytes: report.bytes,
             lost: Some(report.lost),
             frames: report.frames,
@@ -119,9 +122,8 @@ impl Playing for Viewed {
             "packets_lost": report.lost,
             "packets_duplicated": report.duplicates,
             "packets_retransmitted": report.retransmitted,
-            "jitter_s": report.jitter.as_secs_f64(),
+            "jitter_s": (report.packets > 1).then(|| report.jitter.as_secs_f64()),
             "rtcp_packets_sent": self.player.rtcp_datagrams(),
-            "left_out": self.player.left_out(),
             "passed_over": self.player.passed_over(),
         }))
     }
@@ -136,21 +138,26 @@ impl Playing for Viewed {
 
     fn in_words(&mut self, now: Instant, rate: &str) -> String {
         let report = self.player.report_at(now);
-        let line = |name: &str, parts: &[String]| match parts {
-            [] => String::new(),
-            parts => format!("{name}: {}\n", parts.join("; ")),
+        let jitter = match report.packets {
+            0 | 1 => "jitter unknown".to_owned(),
+            _ => format!("jitter {:.1} ms", report.jitter.as_secs_f64() * 1e3),
         };
-        let left_out = line("left out", self.player.left_out());
-        let passed_over = line("passed over", &self.player.passed_over());
+        let passed_over = match self.player.passed_over() {
+            none if none.is_empty() => String::new(),
+            wrong => format!(
+                "passed over: {}
+",
+                wrong.join("; ")
+            ),
+        };
         format!(
-            "{left_out}{passed_over}packets: {} received ({} bytes, {rate}), {} lost, {} retransmitted, {} duplicates, jitter {:.1} ms",
-            report.packets,
-            report.bytes,
-            report.lost,
-            report.retransmitted,
-            report.duplicates,
-            report.jitter.as_secs_f64() * 1e3,
+            "{passed_over}packets: {} received ({} bytes, {rate}), {} lost, {} retransmitted, {} duplicates, {jitter}",
+            report.packets, report.bytes, report.lost, report.retransmitted, report.duplicates,
         )
+    }
+
+    fn left_out(&self) -> Vec<String> {
+        self.player.left_out().to_vec()
     }
 
     fn refused(&self) -> Option<u16> {

@@ -97,6 +97,7 @@ impl System for DashSpec {
         ("http_request", "B"),
         ("http_response", "1"),
         ("http_failure", "1"),
+        ("http_redirect", "1"),
         ("http_broken", ""),
         ("cmcd", "s"),
     ]);
@@ -144,6 +145,7 @@ impl System for DashSpec {
             host: HOST.into(),
             target: target_of(&self.player.format).into(),
             carrier: Carrier::Tcp { port: PORT, settings },
+            asks_identity: false,
         };
         Ok(Machines {
             channels: vec![Channel { id: LISTENER, carrier: listener }],

@@ -2,12 +2,13 @@
 
 use streamgauge_base::{Chunk, Duration, Instant};
 use streamgauge_wire::http::{
-    ByteRange, ContentRange, EntityTag, Fault, HttpItem, Ranges, Reader, Request, Response,
+    ByteRange, ContentRange, Decoder, EntityTag, Fault, HttpItem, Ranges, Reader, Request, Response,
 };
 
+use super::redirect::Hosts;
+use super::source::{Destination, Source};
 use super::spec::HttpPlayerSettings;
 use crate::app::{ChannelId, CloseReason, Io};
-use crate::carrier::Carrier;
 use crate::outbox::Outbox;
 
 /// Bytes read from a connection at once.
@@ -15,17 +16,6 @@ const READ_BYTES: usize = 64 << 10;
 
 /// The longest wait before another connection.
 const LONGEST_BACKOFF: Duration = Duration::from_secs(60);
-
-/// What is fetched, and from where.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Source {
-    /// Of the Host header: a name or an address, with the port if it is not 80.
-    pub host: String,
-    /// Path and query, `/clip.mp4`.
-    pub target: String,
-    /// What each connection rides on; whom it leads to is the driver's affair.
-    pub carrier: Carrier,
-}
 
 /// How it came to its end.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,7 +28,18 @@ pub enum Over {
 
 /// One file on its way.
 pub struct Fetch {
-    source: Source,
+    /// What is fetched, where permanent redirections led.
+    there: Destination,
+    hosts: Hosts,
+    asks_identity: bool,
+    /// URLs that led where the next request goes, and that place.
+    before: Vec<String>,
+    next: Option<Destination>,
+    /// Its body is coded, so that its length and its ranges are those of the coded bytes.
+    is_coded: bool,
+    /// Another attempt would bring the same.
+    is_refused: bool,
+    retry_after: Option<Duration>,
     settings: HttpPlayerSettings,
     /// The first byte that did not come yet.
     at: u64,
@@ -58,6 +59,7 @@ pub struct Fetch {
 
 struct Connection {
     channel: ChannelId,
+    there: Destination,
     is_open: bool,
     reader: Reader,
     /// What is asked for and has not come to its end.
@@ -80,6 +82,10 @@ struct Asked {
     skip: Option<u64>,
     /// The connection ends with the answer.
     is_last: bool,
+    /// Where the answer leads.
+    redirected: Option<Destination>,
+    /// Undoes the body's coding.
+    decoder: Option<Decoder>,
 }
 
 /// Why an answer is of no use.
@@ -94,7 +100,14 @@ impl Fetch {
     /// Of `source`; nothing happens before [`Fetch::next`].
     pub fn new(source: Source, settings: HttpPlayerSettings) -> Self {
         Fetch {
-            source,
+            there: source.destination(),
+            hosts: Hosts::of(&source),
+            asks_identity: source.asks_identity,
+            before: Vec::new(),
+            next: None,
+            is_coded: false,
+            is_refused: false,
+            retry_after: None,
             settings,
             at: 0,
             length: None,
@@ -107,6 +120,11 @@ impl Fetch {
             over: None,
             refusal: None,
         }
+    }
+
+    /// Allows further hosts.
+    pub fn allow(&mut self, hosts: &[String]) {
+        self.hosts.allow(hosts);
     }
 
     /// How it ended, once it has.
@@ -122,6 +140,11 @@ impl Fetch {
     /// The status of the last answer that brought nothing of the file.
     pub fn refusal(&self) -> Option<u16> {
         self.refusal
+    }
+
+    /// It failed in a way that another attempt would not mend.
+    pub fn is_refused(&self) -> bool {
+        self.is_refused
     }
 
     /// Bytes of the whole, once they are known.
@@ -154,7 +177,8 @@ impl Fetch {
                 return None;
             }
             if connection.asked.is_none() {
-                if connection.finished {
+                let there = self.next.as_ref().unwrap_or(&self.there);
+                if connection.finished || !connection.there.is_beside(there) {
                     io.close(connection.channel);
                     self.connection = None;
                     continue;
@@ -179,9 +203,11 @@ impl Fetch {
     }
 
     fn open(&mut self, now: Instant, io: &mut dyn Io) {
-        let channel = io.open(&self.source.carrier);
+        let there = self.next.clone().unwrap_or_else(|| self.there.clone());
+        let channel = self.hosts.open(&there, io);
         self.connection = Some(Connection {
             channel,
+            there,
             is_open: false,
             reader: Reader::of_responses(),
             asked: None,
@@ -194,18 +220,25 @@ impl Fetch {
 
     fn ask(&mut self, now: Instant, io: &mut dyn Io, events: &mut Outbox) {
         let Some(connection) = &mut self.connection else { return };
-        let mut request = match Request::new("GET", &self.source.target, &self.source.host) {
+        let there = self.next.as_ref().unwrap_or(&self.there);
+        let mut request = match Request::new("GET", &there.target, &there.host()) {
             Ok(request) => request,
             Err(wrong) => return self.fail_for_good(wrong.to_string(), io),
         };
-        let end = self.settings.request.map(|bytes| {
+        if self.asks_identity {
+            // Without it a server may choose any coding (RFC 9110 section 12.5.3).
+            request.headers.add("Accept-Encoding", "identity");
+        }
+        // The decoder begins anew with each answer, so that of what is coded all is asked for.
+        let begins = if self.is_coded { 0 } else { self.at };
+        let end = self.settings.request.filter(|_| !self.is_coded).map(|bytes| {
             let end = self.at.saturating_add(bytes);
             self.length.map_or(end, |length| end.min(length))
         });
-        if self.at > 0 || end.is_some() {
-            let range = Ranges(vec![ByteRange::From(self.at, end.map(|end| end - 1))]);
+        if begins > 0 || end.is_some() {
+            let range = Ranges(vec![ByteRange::From(begins, end.map(|end| end - 1))]);
             request.headers.add("Range", range);
-            if let Some(tag) = self.tag.as_ref().filter(|tag| self.at > 0 && !tag.weak) {
+            if let Some(tag) = self.tag.as_ref().filter(|tag| begins > 0 && !tag.weak) {
                 request.headers.add("If-Range", tag);
             }
         }
@@ -216,7 +249,8 @@ impl Fetch {
         events.say(now, "http_request", self.at as f64, "B", reason);
         connection.reader.expect(&request);
         connection.outgoing = Chunk::bytes(request.write());
-        connection.asked = Some(Asked { first: self.at, end, skip: None, is_last: false });
+        connection.asked =
+            Some(Asked { first: begins, end, skip: None, is_last: false, redirected: None, decoder: None });
         connection.heard = now;
         self.asked_at.get_or_insert(now);
         self.flush(io);
@@ -241,11 +275,24 @@ impl Fetch {
         match item {
             Ok(HttpItem::Response(response)) if response.is_interim() => {}
             Ok(HttpItem::Response(response)) => match self.begin(&response) {
-                Ok(()) => {}
+                Ok(None) => {}
+                Ok(Some((status, to))) => events.say(now, "http_redirect", f64::from(status), "1", to),
                 Err(Useless::Now(why)) => self.fail(now, why, io, events),
                 Err(Useless::ForGood(why)) => self.fail_for_good(why, io),
             },
             Ok(HttpItem::Body(mut chunk)) => {
+                let asked = self.connection.as_mut()?.asked.as_mut()?;
+                if asked.redirected.is_some() {
+                    return None;
+                }
+                if let Some(decoder) = &mut asked.decoder {
+                    let mut made = Vec::new();
+                    if let Err(fault) = decoder.push(chunk.head(), |part| made.extend(part)) {
+                        self.fail_for_good(format!("the answer to GET {}: {fault}", self.there.target), io);
+                        return None;
+                    }
+                    chunk = Chunk::bytes(made);
+                }
                 let skip = self.connection.as_mut()?.asked.as_mut()?.skip.as_mut()?;
                 let unwanted = (*skip).min(chunk.len() as u64);
                 *skip -= unwanted;
@@ -260,7 +307,8 @@ impl Fetch {
             }
             Ok(HttpItem::End) => {
                 // An interim answer ends too, and another one follows (RFC 9110 section 15.2).
-                if self.connection.as_ref()?.asked.as_ref()?.skip.is_some() {
+                let asked = self.connection.as_ref()?.asked.as_ref()?;
+                if asked.skip.is_some() || asked.redirected.is_some() {
                     self.answered(now, io, events);
                 }
             }
@@ -270,14 +318,33 @@ impl Fetch {
         None
     }
 
-    /// The head of an answer.
-    fn begin(&mut self, response: &Response) -> Result<(), Useless> {
-        let Some(connection) = &mut self.connection else { return Ok(()) };
-        let Some(asked) = &mut connection.asked else { return Ok(()) };
+    /// The head of an answer; its status and where it leads, if it is a redirection.
+    fn begin(&mut self, response: &Response) -> Result<Option<(u16, String)>, Useless> {
+        let Some(connection) = &mut self.connection else { return Ok(None) };
+        let Some(asked) = &mut connection.asked else { return Ok(None) };
         let for_good = |why: String| Err(Useless::ForGood(why));
+        let there = self.next.as_ref().unwrap_or(&self.there);
         let answer = format!("{} {}", response.status, response.reason);
-        let answered = format!("the server answered {} to GET {}", answer.trim_end(), self.source.target);
+        let answered = format!("the server answered {} to GET {}", answer.trim_end(), there.target);
         asked.is_last = !self.settings.persistent || !response.keeps_alive();
+        self.retry_after = None;
+        match self.hosts.follow(response, there, &self.before) {
+            Some(Ok(to)) => {
+                let url = to.url();
+                asked.redirected = Some(to);
+                return Ok(Some((response.status, url)));
+            }
+            Some(Err(why)) => {
+                self.refusal = Some(response.status);
+                return for_good(why);
+            }
+            None => {}
+        }
+        asked.decoder = match Decoder::of(&response.headers) {
+            Ok(decoder) => decoder,
+            Err(fault) => return for_good(format!("the answer to GET {} has {fault}", there.target)),
+        };
+        self.is_coded |= asked.decoder.is_some();
         self.refusal = Some(response.status).filter(|status| !matches!(status, 200 | 206));
         let body = connection.reader.body_left();
         let length = match response.status {
@@ -285,7 +352,13 @@ impl Fetch {
                 // It may send the whole whatever is asked for (RFC 9110 section 14.2).
                 asked.skip = Some(self.at);
                 (asked.first, asked.end) = (0, None);
-                body
+                // How long it is when its coding is undone is known at its end.
+                body.filter(|_| asked.decoder.is_none())
+            }
+            206 if asked.decoder.is_some() => {
+                return for_good(format!(
+                    "{answered} with a part of a coded body, which cannot be read alone"
+                ));
             }
             206 => match response.headers.get("Content-Range").map(str::parse) {
                 Some(Ok(ContentRange::Part { first, last, of })) if first == asked.first => {
@@ -306,7 +379,11 @@ impl Fetch {
                     ));
                 }
             },
-            408 | 429 | 500 | 502 | 503 | 504 => return Err(Useless::Now(answered)),
+            408 | 429 | 500 | 502 | 503 | 504 => {
+                let wait = response.headers.get("Retry-After").and_then(|wait| wait.trim().parse().ok());
+                self.retry_after = wait.map(Duration::from_secs);
+                return Err(Useless::Now(answered));
+            }
             _ => return for_good(answered),
         };
         let tag = response.headers.get("ETag").and_then(|tag| tag.parse::<EntityTag>().ok());
@@ -325,14 +402,33 @@ impl Fetch {
         self.length = self.length.or(length);
         self.tag = self.tag.take().or(tag);
         self.content_type = response.headers.get("Content-Type").unwrap_or_default().into();
-        Ok(())
+        Ok(None)
     }
 
     /// An answer came to its end.
     fn answered(&mut self, now: Instant, io: &mut dyn Io, events: &mut Outbox) {
         let Some(connection) = &mut self.connection else { return };
-        let Some(asked) = connection.asked.take() else { return };
+        let Some(mut asked) = connection.asked.take() else { return };
         connection.answered += 1;
+        if let Some(to) = asked.redirected {
+            let from = self.next.take().unwrap_or_else(|| self.there.clone());
+            self.before.push(from.url());
+            self.next = Some(to);
+            if asked.is_last {
+                io.close(connection.channel);
+                self.connection = None;
+            }
+            return;
+        }
+        self.before.clear();
+        if self.next.take().is_some() {
+            // A permanent redirection holds for the requests that follow.
+            let there = self.there.url();
+            self.there = self.hosts.find(&there).unwrap_or_else(|_| self.there.clone());
+        }
+        if let Some(Err(fault)) = asked.decoder.as_mut().map(Decoder::finish) {
+            return self.fail(now, fault.to_string(), io, events);
+        }
         // To ask again at once would bring the same again.
         let is_unreached = asked.end.or(self.length).is_some_and(|end| self.at < end);
         if is_unreached || asked.skip.is_some_and(|unwanted| unwanted > 0) {
@@ -370,6 +466,8 @@ impl Fetch {
     /// A connection is of no more use; another is tried later, if that is not the last time.
     fn fail(&mut self, now: Instant, why: String, io: &mut dyn Io, events: &mut Outbox) {
         self.close(io);
+        // Another attempt begins where the first one did.
+        (self.next, self.before) = (None, Vec::new());
         self.failures += 1;
         let what = format!("{why}; {} B of the file came before", self.at);
         events.say(now, "http_failure", f64::from(self.failures), "1", what);
@@ -378,12 +476,14 @@ impl Fetch {
             self.over = Some(Over::Failed(format!("{why}; {tries} connections failed one after another")));
             return;
         }
-        let wait = self.settings.backoff * (1 << (self.failures - 1).min(20));
+        let own = self.settings.backoff * (1 << (self.failures - 1).min(20));
+        let wait = own.max(self.retry_after.take().unwrap_or(Duration::ZERO));
         self.again = Some(now + wait.min(LONGEST_BACKOFF));
     }
 
     fn fail_for_good(&mut self, why: String, io: &mut dyn Io) {
         self.close(io);
+        self.is_refused = true;
         self.over = Some(Over::Failed(why));
     }
 

@@ -65,10 +65,14 @@ impl Film {
     /// A playout for its tracks, asked for at `asked`. `None` before the tables have come.
     pub fn playout(&self, manner: Manner, asked: Instant) -> Option<Playout> {
         let asset = self.asset.as_ref()?;
-        let main = asset.tracks.iter().position(Track::is_video).unwrap_or(0);
+        let pictures = asset.tracks.iter().position(Track::is_video);
+        let main = pictures.unwrap_or(0);
         let intervals: Vec<_> = asset.tracks.iter().map(interval).collect();
         let end = asset.tracks[main].end().map(|at| End { at, of_pictures: true });
         let mut playout = Playout::new(manner, &intervals, main, asked, Duration::ZERO, end);
+        if pictures.is_none() {
+            playout.play_sound_alone();
+        }
         for (index, track) in asset.tracks.iter().enumerate() {
             playout.anchor(index, Timeline::new(track.clock_rate, 0, Duration::ZERO));
         }

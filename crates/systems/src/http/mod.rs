@@ -8,19 +8,23 @@ mod answer;
 mod fetch;
 mod film;
 mod player;
+mod redirect;
 mod resource;
 mod server;
+mod source;
 mod spec;
 mod standalone;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use answer::{for_pages, preflight};
-pub use fetch::Source;
 pub use player::HttpPlayer;
+pub(crate) use redirect::Hosts;
 pub use resource::{Busy, Library, MadeFile, OneFile, Resource};
 pub use server::HttpServer;
 pub(crate) use server::say_client_data;
+pub(crate) use source::Destination;
+pub use source::Source;
 pub use spec::{HttpPlayerSettings, HttpServerSettings, HttpSpec};
 pub(crate) use standalone::{full, host, source_of};
 
@@ -66,6 +70,7 @@ impl System for HttpSpec {
         ("http_request", "B"),
         ("http_response", "1"),
         ("http_failure", "1"),
+        ("http_redirect", "1"),
         ("http_broken", ""),
         ("cmcd", "s"),
     ]);
@@ -105,8 +110,12 @@ impl System for HttpSpec {
         // By its own path, where the same clip alone is, a cache that several flows go through knows it.
         let path = format!("/{}{PATH}", file.tag().tag);
         let library = Arc::new(OneFile { paths: vec![PATH.into(), path.clone()], resource: Arc::new(file) });
-        let source =
-            Source { host: HOST.into(), target: path, carrier: Carrier::Tcp { port: PORT, settings } };
+        let source = Source {
+            host: HOST.into(),
+            target: path,
+            carrier: Carrier::Tcp { port: PORT, settings },
+            asks_identity: false,
+        };
         Ok(Machines {
             channels: vec![Channel { id: LISTENER, carrier: listener }],
             server: Box::new(HttpServer::new(library, self.server.clone())),

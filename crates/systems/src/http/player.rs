@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 
 use streamgauge_base::{Chunk, Duration, Event, Instant};
 
-use super::fetch::{Fetch, Over, Source};
+use super::fetch::{Fetch, Over};
 use super::film::Film;
+use super::source::Source;
 use super::spec::HttpPlayerSettings;
 use crate::app::{App, Input, Io};
 use crate::media::Asset;
@@ -57,6 +58,11 @@ impl HttpPlayer {
         }
     }
 
+    /// What stands at these hosts may be asked for too. Call it before the start.
+    pub fn allow_hosts(&mut self, hosts: &[String]) {
+        self.fetch.allow(hosts);
+    }
+
     /// Keeps the file's bytes for `take_bytes`. Call it before the start.
     pub fn keep_bytes(&mut self) {
         self.kept = Some(VecDeque::new());
@@ -105,6 +111,11 @@ impl HttpPlayer {
     /// The status of the last answer that brought nothing of the file.
     pub fn refused(&self) -> Option<u16> {
         self.fetch.refusal()
+    }
+
+    /// What came cannot be played, or cannot be had.
+    pub fn is_unplayable(&self) -> bool {
+        self.asset().is_none() && (self.bytes() > 0 || self.fetch.is_refused())
     }
 
     fn manner(&self) -> Manner {

@@ -15,7 +15,9 @@ use crate::app::{App, ChannelId, Input, Io};
 use crate::carrier::Carrier;
 use crate::media::{self, OpenError, StoredFile};
 use crate::rtsp::decoded;
-use crate::standalone::{Clients, ContentFault, Playable, Playing, Seen, Served, Service, TurnAway, by_name};
+use crate::standalone::{
+    Clients, ContentFault, Playable, Playing, Seen, Served, Service, Shows, TurnAway, by_name,
+};
 
 /// The client's connection, and a listener that nobody has: each client has a machine of its own.
 const FIRST: ChannelId = ChannelId(0);
@@ -176,6 +178,7 @@ struct Viewed {
     player: HttpPlayer,
     requests: u64,
     failures: u64,
+    redirects: u64,
 }
 
 impl App for Viewed {
@@ -191,6 +194,7 @@ impl App for Viewed {
         let event = self.player.poll_event()?;
         self.requests += u64::from(event.name == "http_request");
         self.failures += u64::from(event.name == "http_failure");
+        self.redirects += u64::from(event.name == "http_redirect");
         Some(event)
     }
 
@@ -202,6 +206,7 @@ impl App for Viewed {
 impl Playing for Viewed {
     fn seen(&mut self, now: Instant) -> Seen {
         Seen {
+            shows: Shows::of(&self.player.fates()),
             bytes: self.player.bytes(),
             lost: None,
             frames: self.player.fates(),
@@ -215,6 +220,7 @@ impl Playing for Viewed {
     fn figures(&mut self, _: Instant) -> Map<String, Value> {
         by_name(json!({
             "file_bytes": self.player.length(), "requests": self.requests, "connections_failed": self.failures,
+            "redirects": self.redirects,
         }))
     }
 
@@ -225,10 +231,20 @@ impl Playing for Viewed {
     fn in_words(&mut self, _: Instant, rate: &str) -> String {
         let of = self.player.length().map_or(String::new(), |length| format!(" of {length}"));
         let (requests, failures) = (self.requests, self.failures);
+        let redirects =
+            if self.redirects > 0 { format!(", {} redirections", self.redirects) } else { String::new() };
         format!(
-            "file: {}{of} bytes came ({rate}), {requests} requests, {failures} connections failed",
+            "file: {}{of} bytes came ({rate}), {requests} requests, {failures} connections failed{redirects}",
             self.player.bytes()
         )
+    }
+
+    fn left_out(&self) -> Vec<String> {
+        self.player.asset().map_or(Vec::new(), |asset| asset.left_out.clone())
+    }
+
+    fn allow_hosts(&mut self, hosts: &[String]) {
+        self.player.allow_hosts(hosts);
     }
 
     fn refused(&self) -> Option<u16> {
@@ -236,7 +252,7 @@ impl Playing for Viewed {
     }
 
     fn is_unplayable(&self) -> bool {
-        self.player.asset().is_none() && self.player.bytes() > 0
+        self.player.is_unplayable()
     }
 
     /// The file's bytes, from its first on.
@@ -266,7 +282,7 @@ impl Playable for HttpPlayerSettings {
         if keep {
             player.keep_bytes();
         }
-        Box::new(Viewed { player, requests: 0, failures: 0 })
+        Box::new(Viewed { player, requests: 0, failures: 0, redirects: 0 })
     }
 }
 
@@ -281,6 +297,7 @@ pub(crate) fn source_of(url: &str) -> Source {
         host: port.map_or(host.to_owned(), |port| format!("{host}:{port}")),
         target: format!("{path}{query}"),
         carrier: Carrier::Tcp { port: port.unwrap_or(PORT), settings: TcpSpec::default() },
+        asks_identity: true,
     }
 }
 
@@ -296,7 +313,7 @@ mod tests {
     #[test]
     fn a_url_says_whom_to_ask_for_what() {
         let of = |url: &str| {
-            let Source { host, target, carrier } = source_of(url);
+            let Source { host, target, carrier, .. } = source_of(url);
             let Carrier::Tcp { port, .. } = carrier else { panic!("{carrier:?}") };
             (host, target, port)
         };

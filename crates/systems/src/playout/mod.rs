@@ -50,6 +50,8 @@ pub struct PlayoutStats {
     pub stalls: u64,
     /// For how long in all, without a stall that goes on.
     pub stalled: Duration,
+    /// There are no pictures: sound alone is played, of which no count speaks.
+    pub sound_alone: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -142,6 +144,11 @@ impl Playout {
     /// Units of `track` may be sent before others that are shown up to so many places earlier.
     pub fn decodes_ahead(&mut self, track: usize, places: u64) {
         self.tracks[track].decodes_ahead(places);
+    }
+
+    /// There are no pictures: the main track is sound, of which no event and no count of frames speaks.
+    pub fn play_sound_alone(&mut self) {
+        self.stats.sound_alone = true;
     }
 
     /// Keeps what comes from now on for `take_unit`.
@@ -258,7 +265,7 @@ impl Playout {
     }
 
     fn say_late(&mut self, at: Instant, track: usize, late: Option<(u64, Duration)>, events: &mut Outbox) {
-        if let Some((number, lateness)) = late.filter(|_| track == self.main) {
+        if let Some((number, lateness)) = late.filter(|_| self.is_of_pictures(track)) {
             self.stats.late += 1;
             self.stats.lateness += lateness;
             events.say(at, "frame_late", lateness.as_secs_f64(), "s", format!("frame {number}"));
@@ -273,6 +280,10 @@ impl Playout {
     /// Packet `sequence` begins a unit: the one before it, which came after it, ended one.
     pub fn begins_at(&mut self, now: Instant, track: usize, sequence: u32) {
         self.tracks[track].begins_at(now, sequence);
+    }
+
+    fn is_of_pictures(&self, track: usize) -> bool {
+        track == self.main && !self.stats.sound_alone
     }
 
     /// Does what has fallen due by `now`.
@@ -360,7 +371,7 @@ impl Playout {
                 let is_forgiven = self.manner.host_late == HostLate::Forgiven;
                 let shown_at = if is_forgiven { due } else { due.max(whole_at) };
                 let number = unit.number;
-                if is_main {
+                if self.is_of_pictures(track) {
                     // Where nobody numbers them, those are missing in the number of which nothing came.
                     let reason = match self.tracks[track].are_numbered() {
                         true => Cow::Borrowed(""),
@@ -401,7 +412,7 @@ impl Playout {
                 if !unit.settled && due + LATE_WINDOW > now {
                     break;
                 }
-                if !unit.settled && track == self.main {
+                if !unit.settled && self.is_of_pictures(track) {
                     self.stats.incomplete += 1;
                     let (missing, reason) = missing(unit);
                     events.say(

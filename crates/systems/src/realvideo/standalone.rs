@@ -16,7 +16,8 @@ use crate::media::object_files::Files;
 use crate::playout::ReceivedUnit;
 use crate::rtsp::{MediaTransport, no_room};
 use crate::standalone::{
-    Clients, ContentFault, Playable, Playing, Seen, Served, Service, TurnAway, by_name, names,
+    Clients, ContentFault, Playable, Playing, Seen, Served, Service, Shows, TurnAway, by_name, known,
+    levels_in_words, names,
 };
 
 /// The names of [`Preset::NAMED`].
@@ -164,6 +165,7 @@ impl Playing for Viewed {
     fn seen(&mut self, now: Instant) -> Seen {
         let report = self.player.report_at(now);
         Seen {
+            shows: Shows::of(&report.frames),
             bytes: report.came.bytes,
             lost: Some(report.came.missed.saturating_sub(report.came.repaired)),
             frames: report.frames,
@@ -183,8 +185,8 @@ impl Playing for Viewed {
             "packets_lost": report.came.missed.saturating_sub(report.came.repaired),
             "packets_retransmitted": report.came.repaired,
             "packets_duplicated": report.came.duplicates,
-            "levels_bps": report.levels_bps,
-            "level_bps": report.level_bps,
+            "levels_bps": report.levels_bps.iter().copied().map(known).collect::<Vec<_>>(),
+            "level_bps": report.level_bps.and_then(known),
             "level_changes": self.level_changes(),
         }))
     }
@@ -199,18 +201,15 @@ impl Playing for Viewed {
     fn in_words(&mut self, now: Instant, rate: &str) -> String {
         let report = self.player.report_at(now);
         let came = report.came;
-        let kbps = |bps: f64| format!("{:.0}", bps / 1e3);
-        let offered: Vec<_> = report.levels_bps.iter().copied().map(kbps).collect();
         format!(
             "packets: {} received ({} bytes, {rate}), {} lost, {} retransmitted, {} duplicates\n\
-             levels: {} kbit/s at the end, of {}; {} changes",
+             levels: {}; {} changes",
             came.packets,
             came.bytes,
             came.missed.saturating_sub(came.repaired),
             came.repaired,
             came.duplicates,
-            report.level_bps.map_or("none".into(), kbps),
-            if offered.is_empty() { "none".into() } else { offered.join(", ") },
+            levels_in_words(report.level_bps, &report.levels_bps),
             self.level_changes(),
         )
     }

@@ -6,7 +6,7 @@ mod proxy;
 mod server;
 mod turn_away;
 
-pub use player::{Playable, Player, PlayerFacts, Playing, Seen};
+pub use player::{Playable, Player, PlayerFacts, Playing, Seen, Shows};
 pub use proxy::{Answered, Proxied, Proxy, ProxyFacts, ProxyFault, Proxying};
 pub use server::{Clients, Served, Server, ServerFacts, ServerFault, Service};
 pub(crate) use turn_away::TurnAway;
@@ -24,6 +24,23 @@ fn as_json<S: serde::Serialize>(settings: &S) -> Value {
 /// The figures of an object, by their names.
 pub(crate) fn by_name(figures: Value) -> Map<String, Value> {
     if let Value::Object(figures) = figures { figures } else { Map::new() }
+}
+
+/// A rate that is known, bit/s: one of 0 is one that nobody stated.
+pub(crate) fn known(bps: f64) -> Option<f64> {
+    Some(bps).filter(|bps| *bps > 0.0)
+}
+
+/// Levels in kbit/s for people: which is taken, of which.
+pub(crate) fn levels_in_words(taken_bps: Option<f64>, offered_bps: &[f64]) -> String {
+    let kbps = |bps: f64| known(bps).map_or("unknown".into(), |bps| format!("{:.0}", bps / 1e3));
+    let taken = match taken_bps.and_then(known) {
+        Some(bps) => format!("{} kbit/s", kbps(bps)),
+        None if taken_bps.is_some() => "an unknown rate".into(),
+        None => "none".into(),
+    };
+    let offered: Vec<_> = offered_bps.iter().copied().map(kbps).collect();
+    format!("{taken} at the end, of {}", if offered.is_empty() { "none".into() } else { offered.join(", ") })
 }
 
 /// The names of what is told by name, in order.

@@ -9,9 +9,23 @@ use super::{ContentFault, as_json};
 use crate::app::App;
 use crate::playout::PlayoutStats;
 
+/// What counts as shown: pictures, whatever their container and codec, and never sound.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Shows {
+    /// Pictures, each of which is counted.
+    #[default]
+    Pictures,
+    /// The presentation has sound and no pictures: it is played by its sound.
+    SoundAlone,
+    /// Pictures that nobody counts, for this reason.
+    Uncounted(String),
+}
+
 /// What every player can say of what it has seen, at any time.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Seen {
+    /// What counts as shown.
+    pub shows: Shows,
     /// Bytes of media that came, with the headers of what packs it.
     pub bytes: u64,
     /// Packets that never came, where its protocol has any that can be lost.
@@ -28,6 +42,25 @@ pub struct Seen {
     pub duration: Option<Duration>,
 }
 
+impl Shows {
+    /// Of a player that counts the frames of all pictures.
+    pub fn of(frames: &PlayoutStats) -> Self {
+        if frames.sound_alone { Shows::SoundAlone } else { Shows::Pictures }
+    }
+}
+
+impl Seen {
+    /// Something of the media was shown or heard.
+    pub fn has_played(&self) -> bool {
+        match self.shows {
+            Shows::Pictures => self.frames.shown > 0,
+            Shows::SoundAlone | Shows::Uncounted(_) => {
+                self.startup.is_some() && self.position > Duration::ZERO
+            }
+        }
+    }
+}
+
 /// A player's machine for one URL.
 pub trait Playing: App {
     /// What came and what was shown by `now`.
@@ -40,6 +73,14 @@ pub trait Playing: App {
     fn in_words(&mut self, now: Instant, rate: &str) -> String;
     /// The status of the last answer that was no success.
     fn refused(&self) -> Option<u16>;
+    /// Hosts that may be asked beside the URL's own; `*` for all. Of no account to one that asks its own alone.
+    fn allow_hosts(&mut self, hosts: &[String]) {
+        let _ = hosts;
+    }
+    /// Tracks of the media that are not played, in words.
+    fn left_out(&self) -> Vec<String> {
+        Vec::new()
+    }
     /// Something came, and it is nothing that could be played.
     fn is_unplayable(&self) -> bool {
         false

@@ -18,7 +18,8 @@ use crate::media::object_files::Files;
 use crate::playout::ReceivedUnit;
 use crate::rtsp::no_room;
 use crate::standalone::{
-    Clients, ContentFault, Playable, Playing, Seen, Served, Service, TurnAway, by_name, names,
+    Clients, ContentFault, Playable, Playing, Seen, Served, Service, Shows, TurnAway, by_name, known,
+    levels_in_words, names,
 };
 
 /// The names of [`Preset::NAMED`].
@@ -202,6 +203,7 @@ impl Playing for Viewed {
     fn seen(&mut self, now: Instant) -> Seen {
         let report = self.player.report_at(now);
         Seen {
+            shows: Shows::of(&report.frames),
             bytes: report.came.bytes,
             lost: Some(report.came.missed.saturating_sub(report.came.repaired)),
             frames: report.frames,
@@ -222,8 +224,8 @@ impl Playing for Viewed {
             "packets_retransmitted": report.came.repaired,
             "packets_duplicated": report.came.duplicates,
             "estimate_bps": report.estimate_bps,
-            "levels_bps": report.levels_bps,
-            "level_bps": report.level_bps,
+            "levels_bps": report.levels_bps.iter().copied().map(known).collect::<Vec<_>>(),
+            "level_bps": report.level_bps.and_then(known),
             "level_changes": self.level_changes(),
         }))
     }
@@ -238,21 +240,18 @@ impl Playing for Viewed {
     fn in_words(&mut self, now: Instant, rate: &str) -> String {
         let report = self.player.report_at(now);
         let came = report.came;
-        let kbps = |bps: f64| format!("{:.0}", bps / 1e3);
-        let offered: Vec<_> = report.levels_bps.iter().copied().map(kbps).collect();
         let link = report
             .estimate_bps
-            .map_or(String::new(), |bps| format!("\nlink: {} kbit/s by the packet pair", kbps(bps)));
+            .map_or(String::new(), |bps| format!("\nlink: {:.0} kbit/s by the packet pair", bps / 1e3));
         format!(
             "packets: {} received ({} bytes, {rate}), {} lost, {} retransmitted, {} duplicates\n\
-             levels: {} kbit/s at the end, of {}; {} changes{link}",
+             levels: {}; {} changes{link}",
             came.packets,
             came.bytes,
             came.missed.saturating_sub(came.repaired),
             came.repaired,
             came.duplicates,
-            kbps(report.level_bps),
-            if offered.is_empty() { "none".into() } else { offered.join(", ") },
+            levels_in_words(report.level_bps, &report.levels_bps),
             self.level_changes(),
         )
     }

@@ -222,6 +222,14 @@ def _play(
             "--set", metavar="NAME=VALUE", help="One of the player's constants; times with unit. Repeatable."
         ),
     ] = None,
+    allowed_hosts: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allow-host",
+            metavar="HOST",
+            help="Another host that redirections and manifests may lead to; * for all. Repeatable.",
+        ),
+    ] = None,
     save: Annotated[
         Path | None,
         typer.Option(
@@ -276,6 +284,7 @@ def _play(
             "--transport": transport,
             "--duration": duration,
             "--set": settings,
+            "--allow-host": allowed_hosts,
             "--save": save,
             "--events": events,
             "--udp-ports": udp_ports,

@@ -6,11 +6,30 @@ use streamgauge_systems::{Carrier, ChannelError, ChannelId, Io, Peer};
 use super::{Channels, Place, Socket};
 use crate::net::AddressPair;
 use crate::net::datagram::SharedUdp;
+use crate::net::host::Host;
 
 impl Io for Channels {
     fn open(&mut self, carrier: &Carrier) -> ChannelId {
         let id = self.number();
         if let Err(error) = self.try_open(id, carrier, self.place) {
+            self.refused.push_back((id, error));
+        }
+        id
+    }
+
+    fn open_at(&mut self, host: &str, carrier: &Carrier) -> ChannelId {
+        let id = self.number();
+        let opened = match self.place {
+            Place::Trial(_) => Err(ChannelError::Host(format!("a trial has no host {host}"))),
+            Place::Network { own, owed, .. } => match Host::named(host).resolve() {
+                Ok(found) => {
+                    let peer = found[0].ip().to_canonical();
+                    self.try_open(id, carrier, Place::Network { own, peer, owed })
+                }
+                Err(error) => Err(ChannelError::Host(error.to_string())),
+            },
+        };
+        if let Err(error) = opened {
             self.refused.push_back((id, error));
         }
         id

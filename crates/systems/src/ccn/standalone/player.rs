@@ -90,7 +90,7 @@ impl Playing for Viewed {
 
     fn figures(&mut self, _: Instant) -> Map<String, Value> {
         let asked = self.host.proxy().asked();
-        let mut figures = self.tally.figures();
+        let mut figures = self.tally.figures(self.host.player().measured_bps());
         figures.insert("interests".into(), asked.interests.into());
         figures.insert("interests_expired".into(), asked.expired.into());
         figures
@@ -105,7 +105,12 @@ impl Playing for Viewed {
 
     fn in_words(&mut self, _: Instant, rate: &str) -> String {
         let asked = self.host.proxy().asked();
-        format!("{}; {} Interests, {} expired", self.tally.in_words(rate), asked.interests, asked.expired)
+        let came = self.tally.in_words(rate, self.host.player().measured_bps());
+        format!("{came}; {} Interests, {} expired", asked.interests, asked.expired)
+    }
+
+    fn left_out(&self) -> Vec<String> {
+        self.host.player().left_out()
     }
 
     fn refused(&self) -> Option<u16> {
@@ -114,8 +119,7 @@ impl Playing for Viewed {
     }
 
     fn is_unplayable(&self) -> bool {
-        let player = self.host.player();
-        !player.has_manifest() && player.bytes() > 0
+        self.host.player().is_unplayable()
     }
 
     /// Initialisation and media segments of the pictures, in order.

@@ -260,6 +260,9 @@ impl DarwinPlayer {
         };
         let intervals: Vec<_> = self.tracks.iter().map(Track::interval).collect();
         let mut playout = Playout::new(manner, &intervals, self.main, asked, start, end);
+        if self.tracks[self.main].description.media != "video" {
+            playout.play_sound_alone();
+        }
         if self.keep {
             playout.keep_units();
         }

@@ -24,8 +24,8 @@ impl DashPlayer {
         segment: Option<MediaSegment>,
         io: &mut dyn Io,
     ) {
-        let target = match target_of(&address.url, &self.source.host) {
-            Ok(target) => target,
+        let there = match self.lines[line].requester.find(&address.url) {
+            Ok(there) => there,
             Err(why) => return self.refuse(now, &why, io),
         };
         let headers =
@@ -33,11 +33,11 @@ impl DashPlayer {
         self.asked_at.get_or_insert(now);
         let first = address.range.map_or(0, |(first, _)| first);
         let reason = match address.range {
-            Some((first, last)) => format!("{target} bytes={first}-{last}"),
-            None => target.clone(),
+            Some((first, last)) => format!("{} bytes={first}-{last}", there.target),
+            None => there.target.clone(),
         };
         self.events.say(now, "http_request", first as f64, "B", reason);
-        let asking = Asking { target, range: address.range, headers };
+        let asking = Asking { there, range: address.range, headers };
         let one = &mut self.lines[line];
         let settled = match what {
             What::Segment(track, ..) => self.tracks[track].chosen.is_some_and(|chosen| chosen.again),
@@ -70,9 +70,14 @@ impl DashPlayer {
         };
         if let (What::Segment(track, level, _), Some(segment)) = (what, segment) {
             let one = &self.tracks[track];
-            let (rate, top) = (one.ladder.bps(level) / 1000.0, one.ladder.bps(one.ladder.top()) / 1000.0);
             let length = segment.duration.as_secs_f64() * 1000.0;
-            told.push(("CMCD-Object", format!("br={rate:.0},d={length:.0},ot={of},tb={top:.0}")));
+            // A rate that no manifest states is left out.
+            let rate = |name: &str, level| {
+                one.ladder.declared_bps(level).map(|bps| format!("{name}={:.0}", bps / 1000.0))
+            };
+            let middle = [format!("d={length:.0}"), format!("ot={of}")];
+            let keys = rate("br", level).into_iter().chain(middle).chain(rate("tb", one.ladder.top()));
+            told.push(("CMCD-Object", keys.collect::<Vec<_>>().join(",")));
             let situation = self.situation(now, track);
             // To the nearest 100 ms, as the specification has it.
             let held = (situation.buffer.as_secs_f64() * 10.0).round() * 100.0;
@@ -246,14 +251,14 @@ impl DashPlayer {
         match (is_full, one.off) {
             (true, None) => {
                 one.off = Some(now);
-                if one.is_video() {
+                if track == 0 {
                     self.events.say(now, "download_off", held.as_secs_f64(), "s", "");
                 }
             }
             (false, Some(since)) => {
                 one.off = None;
                 one.rule.idled(now.saturating_since(since));
-                if one.is_video() {
+                if track == 0 {
                     self.events.say(now, "download_on", held.as_secs_f64(), "s", "");
                 }
             }
@@ -314,19 +319,18 @@ impl DashPlayer {
             let level = decision.level.min(self.tracks[track].ladder.top());
             let goes_back = self.go_back(now, track, level, held);
             let one = &mut self.tracks[track];
-            if one.is_video() {
-                let bps = one.ladder.bps(level);
-                let before = one
-                    .level
-                    .map_or(String::new(), |level| format!(", was {:.0}", one.ladder.bps(level) / 1000.0));
+            if track == 0 {
+                let bps = one.ladder.declared_bps(level);
+                let before = one.level.and_then(|level| one.ladder.declared_bps(level));
+                let before = before.map_or(String::new(), |bps| format!(", was {:.0}", bps / 1000.0));
                 let estimate = decision
                     .estimate
                     .map_or(String::new(), |rate| format!("; estimate {} kbit/s", rate.as_bps() / 1000));
                 let reason = format!(
-                    "segment {}{}: {:.0} kbit/s{before}: {}{estimate}; {:.3} s held",
+                    "segment {}{}: {}{before}: {}{estimate}; {:.3} s held",
                     one.next,
                     if goes_back { " again" } else { "" },
-                    bps / 1000.0,
+                    one.ladder.in_words(level),
                     decision.why,
                     held.as_secs_f64()
                 );
@@ -364,17 +368,4 @@ impl DashPlayer {
         (self.tracks[track].next, self.tracks[track].asked_to) = (next, start);
         true
     }
-}
-
-/// Path and query of a URL at that server.
-pub(super) fn target_of(url: &str, host: &str) -> Result<String, String> {
-    let rest = url.strip_prefix("http://");
-    let Some((authority, target)) = rest.map(|rest| rest.split_once('/').unwrap_or((rest, ""))) else {
-        return Err(format!("{url} is not by HTTP; this player speaks no other"));
-    };
-    if authority != host {
-        return Err(format!("{url} is at another server than {host}; this player asks one alone"));
-    }
-    let target = target.split('#').next().unwrap_or_default();
-    Ok(format!("/{target}"))
 }

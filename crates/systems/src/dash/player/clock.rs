@@ -26,12 +26,16 @@ pub struct Held {
     pub start: Duration,
     /// When it ends.
     pub end: Duration,
-    /// Its level's declared rate, bit/s.
+    /// Its level's declared rate, bit/s; 0 where none is declared.
     pub bps: u64,
+    /// Bytes of it.
+    pub bytes: u64,
     /// Pictures in it; 0 if that is not known.
     pub frames: u32,
     /// It stands for a period that has nothing of the track's kind.
     pub is_filler: bool,
+    /// When each is shown, from the first; without that they are shown evenly.
+    pub times: Vec<Duration>,
 }
 
 /// What one track holds.
@@ -109,8 +113,27 @@ pub struct Clock {
     stats: PlayoutStats,
     last_buffer: Option<Instant>,
     level_bps: Option<u64>,
+    /// Bytes of the segments that were shown, and how long these play.
+    shown: (u64, Duration),
     /// It ran dry since this was last asked.
     ran_dry: bool,
+}
+
+impl Held {
+    /// When picture `number` of it is shown, from its beginning.
+    fn offset(&self, number: u32) -> Duration {
+        let span = self.end.saturating_sub(self.start);
+        // Times that lead beyond the segment are not those of its manifest.
+        let is_timed =
+            self.times.len() == self.frames as usize && self.times.last().is_some_and(|last| *last < span);
+        match self.times.get(number as usize).filter(|_| is_timed) {
+            Some(time) => *time,
+            None => {
+                let even = u128::from(span.as_nanos()) * u128::from(number) / u128::from(self.frames.max(1));
+                Duration::from_nanos(even as u64)
+            }
+        }
+    }
 }
 
 impl Clock {
@@ -128,6 +151,7 @@ impl Clock {
             stats: PlayoutStats::default(),
             last_buffer: None,
             level_bps: None,
+            shown: (0, Duration::ZERO),
             ran_dry: false,
         }
     }
@@ -158,6 +182,12 @@ impl Clock {
     /// What became of the pictures.
     pub fn stats(&self) -> PlayoutStats {
         self.stats
+    }
+
+    /// Bytes by time of the segments that were shown, bit/s.
+    pub fn measured_bps(&self) -> Option<f64> {
+        let (bytes, time) = self.shown;
+        (time > Duration::ZERO).then(|| bytes as f64 * 8.0 / time.as_secs_f64())
     }
 
     /// Whether it ran dry since this was last asked.
@@ -346,13 +376,14 @@ impl Clock {
                 // Periods may have pictures at different rates: numbers do not go back.
                 pictures.first = number_at(segment.start, span, segment.frames).max(pictures.next);
                 if !segment.is_filler {
+                    self.shown.0 += segment.bytes;
+                    self.shown.1 += segment.end.saturating_sub(segment.start);
                     say_shown(&mut self.level_bps, when(segment.start), segment, events);
                 }
             }
             let first = pictures.first;
             while pictures.shown < segment.frames {
-                let offset = u128::from(span) * u128::from(pictures.shown) / u128::from(segment.frames);
-                let time = segment.start + Duration::from_nanos(offset as u64);
+                let time = segment.start + segment.offset(pictures.shown);
                 if time > position {
                     break;
                 }
@@ -401,10 +432,11 @@ impl Clock {
 /// A segment begins to be shown, perhaps at another level than the one before.
 fn say_shown(level_bps: &mut Option<u64>, due: Instant, segment: &Held, events: &mut Outbox) {
     let number = segment.ordinal;
-    events.say(due, "segment_shown", segment.bps as f64, "bit/s", format!("segment {number}"));
+    let bps = Some(segment.bps as f64).filter(|bps| *bps > 0.0);
+    events.say(due, "segment_shown", bps, "bit/s", format!("segment {number}"));
     if *level_bps != Some(segment.bps) {
         *level_bps = Some(segment.bps);
-        events.say(due, "level_changed", segment.bps as f64, "bit/s", format!("segment {number}"));
+        events.say(due, "level_changed", bps, "bit/s", format!("segment {number}"));
     }
 }
 

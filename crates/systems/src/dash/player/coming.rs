@@ -7,15 +7,16 @@ use super::exchange::{Exchange, What};
 use super::fragment::{Timing, shown_of};
 use super::requester::{Answer, Failure};
 use super::track::{Chosen, Place};
-use super::{DashPlayer, LEAST_RELOAD, samples};
+use super::{DashPlayer, LEAST_RELOAD};
 use crate::abr::{Fetched, Progress, Situation};
 use crate::app::Io;
 use crate::dash::manifest::{
     Flaw, Live, Manifest, ManifestError, MediaSegment, Oddity, Playlist, Segments, check_length,
     encryption_of_init, read_index, read_playlist,
 };
+use crate::media::segment::{Counted, Counter, Known};
 
-/// Of a segment's head so much is kept to count its pictures.
+/// Of a segment's head so much is kept for what its fragments state.
 const MOST_HEAD: usize = 256 << 10;
 
 /// A rule is asked about a segment on its way at least this far apart.
@@ -33,45 +34,57 @@ impl DashPlayer {
         }
         let Some(answer) = one.requester.next(now, io) else { return false };
         match answer {
-            Answer::Head { length, date } => {
+            Answer::Redirected { status, to } => {
+                self.events.say(now, "http_redirect", f64::from(status), "1", to);
+            }
+            Answer::Head { length, date, at } => {
                 if let Some(exchange) = one.exchanges.front_mut() {
                     (exchange.first_byte, exchange.length) = (Some(now), length);
+                    // What it names is named from where it stands (RFC 3986 section 5.1.3).
+                    if !matches!(exchange.what, What::Segment(..) | What::Init(..)) {
+                        exchange.address.url = at;
+                    }
                 }
                 // A date has whole seconds: half of one is what it is behind on average.
                 let zero = date.map(|date| date as f64 + 0.5 - now.as_secs_f64());
                 self.server_zero = self.server_zero.or(zero);
             }
-            Answer::Body(chunk) => self.body(now, line, &chunk, io),
+            Answer::Body(chunk, came) => self.body(now, line, &chunk, came, io),
             Answer::Done => self.done(now, line, io),
             Answer::Failed(failure) => self.failed(now, line, failure, io),
         }
         !self.gone
     }
 
-    fn body(&mut self, now: Instant, line: usize, chunk: &Chunk, io: &mut dyn Io) {
-        self.bytes += chunk.len() as u64;
+    /// Bytes of a body, which were so many as they came.
+    fn body(&mut self, now: Instant, line: usize, chunk: &Chunk, came: u64, io: &mut dyn Io) {
+        self.bytes += came;
         let Some(exchange) = self.lines[line].exchanges.front_mut() else { return };
-        let (what, before) = (exchange.what, exchange.bytes);
-        exchange.bytes += chunk.len() as u64;
+        let what = exchange.what;
+        let before = exchange.head.len().max(exchange.bytes as usize) as u64;
+        exchange.bytes += came;
         match what {
-            What::Segment(track, ..) | What::Init(track, _) => {
+            What::Segment(track, level, _) | What::Init(track, level) => {
                 let room = MOST_HEAD.saturating_sub(exchange.head.len());
                 // Only what stands before any filler is in place.
                 if exchange.head.len() as u64 == before {
                     exchange.head.extend(&chunk.head()[..chunk.head().len().min(room)]);
                 }
+                let known = || self.tracks[track].known_before(level, exchange.segment.as_ref());
+                exchange.counter.get_or_insert_with(|| Counter::new(known())).push(chunk);
                 if track == 0 && self.kept.is_some() {
                     exchange.body.push(chunk.clone());
                 }
                 self.consider_abandoning(now, line, io);
             }
             _ => {
-                if let Err(error) = check_length(exchange.bytes.max(exchange.length.unwrap_or(0))) {
+                let length = exchange.head.len() as u64 + chunk.len() as u64;
+                if let Err(error) = check_length(length.max(exchange.length.unwrap_or(0))) {
                     let why = format!("{}: {error}", exchange.address.url);
                     return self.refuse(now, &why, io);
                 }
                 exchange.head.extend(chunk.head());
-                exchange.head.resize(exchange.bytes as usize, 0);
+                exchange.head.resize(length as usize, 0);
             }
         }
     }
@@ -102,13 +115,9 @@ impl DashPlayer {
         }
         let Some(decision) = decision.filter(|decision| decision.level != level) else { return };
         let Some(exchange) = self.lines[line].exchanges.front() else { return };
-        let bps = |level: usize| self.tracks[track].ladder.bps(level) / 1000.0;
-        let reason = format!(
-            "segment {ordinal} at {:.0} kbit/s, for {:.0} kbit/s: {}",
-            bps(level),
-            bps(decision.level),
-            decision.why
-        );
+        let rate = |level: usize| self.tracks[track].ladder.in_words(level);
+        let reason =
+            format!("segment {ordinal} at {}, for {}: {}", rate(level), rate(decision.level), decision.why);
         self.events.say(now, "segment_abandoned", exchange.bytes as f64, "B", reason);
         let fetched = self.fetched_of(now, line, true);
         self.drop_exchanges(line, io);
@@ -162,7 +171,22 @@ impl DashPlayer {
 
     fn done(&mut self, now: Instant, line: usize, io: &mut dyn Io) {
         let fetched = self.fetched_of(now, line, false);
+        let Some(exchange) = self.lines[line].exchanges.front_mut() else { return };
+        let counter = exchange.counter.take().unwrap_or_else(|| Counter::new(Known::default()));
+        let (counted, known) = counter.finish();
+        if let Some(why) = cut_short(exchange, &counted) {
+            return self.failed(now, line, Failure::for_now(why), io);
+        }
         let Some(mut exchange) = self.lines[line].exchanges.pop_front() else { return };
+        match exchange.what {
+            What::Segment(track, level, _) => {
+                self.tracks[track].learn(level, exchange.segment.as_ref(), known);
+            }
+            What::Init(track, level) => {
+                self.tracks[track].known.insert((level, Some(exchange.address.clone())), known);
+            }
+            _ => {}
+        }
         if let Some(next) = self.lines[line].exchanges.front_mut() {
             next.front_since = Some(now);
         }
@@ -205,7 +229,13 @@ impl DashPlayer {
             },
             What::Segment(track, level, ordinal) => {
                 let (Some(fetched), Some(segment)) = (fetched, exchange.segment) else { return };
-                self.segment_came(now, (track, level, ordinal), &segment, &exchange.head, &fetched);
+                self.segment_came(
+                    now,
+                    (track, level, ordinal),
+                    &segment,
+                    (&exchange.head, counted),
+                    &fetched,
+                );
             }
         }
     }
@@ -292,22 +322,27 @@ impl DashPlayer {
         now: Instant,
         (track, level, ordinal): (usize, usize, u64),
         segment: &MediaSegment,
-        head: &[u8],
+        (head, counted): (&[u8], Counted),
         fetched: &Fetched,
     ) {
-        let frames = if self.tracks[track].is_video() { samples::in_segment(head) } else { 0 };
-        let frames = self.shown_frames(track, level, segment, head, frames);
+        let is_main = track == 0;
+        let (count, times) = if is_main { self.content.take(ordinal, counted) } else { (0, Vec::new()) };
+        let frames = self.shown_frames(track, level, segment, head, count);
         let bps = self.tracks[track].ladder.rates[level].as_bps();
         let end = segment.start + segment.duration;
         let position = self.position(now);
-        let held = Held { ordinal, start: segment.start, end, bps, frames, is_filler: false };
+        let bytes = fetched.bytes;
+        let held = Held { ordinal, start: segment.start, end, bps, bytes, frames, times, is_filler: false };
         self.shelves[track].push(held, position);
         self.tracks[track].measured = Some(BitRate::from_bps(fetched.throughput_bps() as u64));
         (self.tracks[track].failures, self.tracks[track].skipped) = (0, 0);
-        if self.tracks[track].is_video() {
+        if is_main {
+            let rate = match bps {
+                0 => "an unknown rate".to_owned(),
+                bps => format!("{} kbit/s", bps / 1000),
+            };
             let reason = format!(
-                "segment {ordinal} at {} kbit/s: {} B in {:.3} s, {:.3} s to the first",
-                bps / 1000,
+                "segment {ordinal} at {rate}: {} B in {:.3} s, {:.3} s to the first",
                 fetched.bytes,
                 fetched.done.saturating_sub(fetched.asked).as_secs_f64(),
                 fetched.first_byte.saturating_sub(fetched.asked).as_secs_f64(),
@@ -393,8 +428,14 @@ impl DashPlayer {
         let Some(exchange) = self.lines[line].exchanges.pop_front() else { return };
         self.drop_exchanges(line, io);
         self.last_refusal = failure.status.or(self.last_refusal);
-        let Failure { why, .. } = failure;
-        let Some(track) = exchange.what.track() else { return self.manifest_failed(now, &why, io) };
+        let Failure { why, is_final, retry_after, .. } = failure;
+        if is_final {
+            self.events.say(now, "http_failure", 1.0, "1", why.clone());
+            return self.refuse(now, &why, io);
+        }
+        let Some(track) = exchange.what.track() else {
+            return self.manifest_failed(now, &why, retry_after, io);
+        };
         self.tracks[track].failures += 1;
         let tries = self.tracks[track].failures;
         let came = format!("{why}; {} B of it came", exchange.bytes);
@@ -415,7 +456,7 @@ impl DashPlayer {
                     one.asked_to = one.asked_to.min(segment.start);
                 }
             }
-            let wait = if has_other { Duration::ZERO } else { self.backoff(tries) };
+            let wait = if has_other { Duration::ZERO } else { self.backoff(tries, retry_after) };
             self.tracks[track].again = Some(now + wait);
             return;
         }
@@ -434,22 +475,36 @@ impl DashPlayer {
         }
     }
 
-    fn manifest_failed(&mut self, now: Instant, why: &str, io: &mut dyn Io) {
+    fn manifest_failed(&mut self, now: Instant, why: &str, retry_after: Option<Duration>, io: &mut dyn Io) {
         self.manifest_failures += 1;
         let tries = self.manifest_failures;
         self.events.say(now, "http_failure", f64::from(tries), "1", format!("manifest: {why}"));
         if tries < self.settings.tries {
-            self.manifest_again = Some(now + self.backoff(tries));
+            self.manifest_again = Some(now + self.backoff(tries, retry_after));
         } else {
             self.end(now, &format!("the manifest did not come in {tries} attempts: {why}"), io);
         }
     }
 
-    fn backoff(&self, tries: u32) -> Duration {
-        (self.settings.backoff * (1 << (tries - 1).min(20))).min(LONGEST_BACKOFF)
+    /// The wait before the next attempt: the player's own, or what the server asked for if that is longer.
+    fn backoff(&self, tries: u32, retry_after: Option<Duration>) -> Duration {
+        let own = self.settings.backoff * (1 << (tries - 1).min(20));
+        own.max(retry_after.unwrap_or(Duration::ZERO)).min(LONGEST_BACKOFF)
     }
 }
 
 fn starts_by(place: Place, from: Duration) -> bool {
     matches!(place, Place::Found(segment) if segment.start <= from)
+}
+
+/// Why a segment that came to its end is not whole.
+fn cut_short(exchange: &Exchange, counted: &Counted) -> Option<&'static str> {
+    match exchange.what {
+        What::Segment(..) if exchange.bytes == 0 => Some("the segment is empty"),
+        // Where the server states a length the connection itself shows what is missing.
+        What::Segment(..) if exchange.length.is_none() && counted.is_cut => {
+            Some("the segment ends in the middle of its media")
+        }
+        _ => None,
+    }
 }

@@ -3,6 +3,7 @@
 use streamgauge_base::{Chunk, Duration, Instant};
 
 use crate::dash::manifest::{Address, MediaSegment};
+use crate::media::segment::Counter;
 
 /// What a request is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,8 +58,10 @@ pub struct Exchange {
     pub length: Option<u64>,
     /// Bytes of it that came.
     pub bytes: u64,
-    /// The first of them, or all of a manifest.
+    /// All of them, of what is read as a whole: a manifest, a playlist, an index.
     pub head: Vec<u8>,
+    /// Counts the pictures of a segment, once its first bytes have come.
+    pub counter: Option<Counter>,
     /// Its bytes, of what is kept once it has come whole.
     pub body: Vec<Chunk>,
     /// When it came to the front, so that it could be read.
@@ -87,6 +90,7 @@ impl Exchange {
             length: None,
             bytes: 0,
             head: Vec::new(),
+            counter: None,
             body: Vec::new(),
             front_since: None,
             unread: Duration::ZERO,

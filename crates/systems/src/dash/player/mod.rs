@@ -3,11 +3,11 @@
 mod asking;
 mod clock;
 mod coming;
+mod content;
 mod exchange;
 mod fragment;
 mod parts;
 mod requester;
-mod samples;
 pub mod settings;
 #[cfg(test)]
 mod tests;
@@ -18,6 +18,7 @@ use std::collections::{BTreeSet, VecDeque};
 use streamgauge_base::{Chunk, Duration, Event, Instant};
 
 use self::clock::{Clock, Shelf};
+use self::content::Content;
 use self::exchange::{Exchange, What};
 use self::requester::{Failure, Requester};
 use self::settings::DashPlayerSettings;
@@ -28,6 +29,7 @@ use crate::app::{App, ChannelId, CloseReason, Input, Io};
 use crate::http::Source;
 use crate::outbox::{MEDIA_END, Outbox};
 use crate::playout::PlayoutStats;
+use crate::standalone::Shows;
 
 /// A rule is asked about a segment on its way at most this far apart.
 const ABANDON_TIMER: Duration = Duration::from_millis(100);
@@ -50,7 +52,7 @@ const LIVE_SEGMENTS: u64 = 3;
 /// the rule chose; why, with estimate and buffer), `estimate` (bit/s), `segment_fetched` (bit/s at which it came; which, how
 /// large, how long), `manifest_flaw` (s at which segments are missing or there twice; where), `segment_abandoned` (B of it that came; why), `segment_skipped` (its number; why), `http_failure`
 /// (attempts that failed; why), `download_off` and `download_on` (s held when the buffer is full and when there is room),
-/// `segment_shown` and `level_changed` (bit/s, when it is shown), `frame_shown` (its number), `playout_start` (s since the
+/// `http_redirect` (the status; where it leads), `segment_shown` and `level_changed` (bit/s, when it is shown), `frame_shown` (its number), `playout_start` (s since the
 /// first request), `stall` (how many), `resume` (s stalled), `gap_jumped` (s), `buffer` (s held, each 0.5 s), `live_latency`
 /// (s from capture to where play is, each 0.5 s), at last `media_end` (pictures shown; why it ended).
 pub struct DashPlayer {
@@ -59,6 +61,7 @@ pub struct DashPlayer {
     seed: u64,
     lines: Vec<Line>,
     tracks: Vec<Track>,
+    content: Content,
     shelves: Vec<Shelf>,
     clock: Option<Clock>,
     manifest: Option<Manifest>,
@@ -81,6 +84,8 @@ pub struct DashPlayer {
     started: bool,
     paused: bool,
     gone: bool,
+    /// Hosts that it may ask beside the manifest's own.
+    allowed: Vec<String>,
     bytes: u64,
     last_latency: Option<Instant>,
     last_refusal: Option<u16>,
@@ -108,6 +113,7 @@ impl DashPlayer {
             source,
             seed,
             tracks: Vec::new(),
+            content: Content::default(),
             shelves: Vec::new(),
             clock: None,
             manifest: None,
@@ -124,6 +130,7 @@ impl DashPlayer {
             started: false,
             paused: false,
             gone: false,
+            allowed: Vec::new(),
             bytes: 0,
             last_latency: None,
             last_refusal: None,
@@ -153,6 +160,21 @@ impl DashPlayer {
     /// What became of the pictures so far.
     pub fn fates(&self) -> PlayoutStats {
         self.clock.as_ref().map(Clock::stats).unwrap_or_default()
+    }
+
+    /// What counts as shown, as far as segments have come.
+    pub fn shows(&self) -> Shows {
+        self.content.shows()
+    }
+
+    /// What of the presentation is not played: sets, renditions, periods, tracks, each with the reason.
+    pub fn left_out(&self) -> Vec<String> {
+        self.left_out.iter().chain(self.content.left_out()).cloned().collect()
+    }
+
+    /// Bytes by time of the segments that were shown, bit/s.
+    pub fn measured_bps(&self) -> Option<f64> {
+        self.clock.as_ref()?.measured_bps()
     }
 
     /// From the first request to the first picture's time.
@@ -186,15 +208,16 @@ impl DashPlayer {
         self.manifest.is_some()
     }
 
-    /// What of the presentation is not played: sets, renditions, periods, each with the reason.
-    pub fn left_out(&self) -> &[String] {
-        &self.left_out
-    }
-
     /// It has ended, as what it was asked for is not played here, and nothing has been shown.
     pub fn is_unplayable(&self) -> bool {
         let is_none = !self.has_manifest() && self.bytes > 0;
         is_none || self.is_refused && self.startup().is_none()
+    }
+
+    /// What stands at these hosts may be asked for too. Call it before the start.
+    pub fn allow_hosts(&mut self, hosts: &[String]) {
+        self.allowed.extend_from_slice(hosts);
+        self.lines.iter_mut().for_each(|line| line.requester.allow(hosts));
     }
 
     /// The status of the last answer that was no success.

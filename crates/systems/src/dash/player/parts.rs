@@ -2,7 +2,6 @@
 
 use streamgauge_base::{Duration, Instant};
 
-use super::asking::target_of;
 use super::clock::{Held, Shelf};
 use super::exchange::{Exchange, What};
 use super::track::{Part, Place, Track};
@@ -42,6 +41,9 @@ impl DashPlayer {
                 continue;
             };
             let place = self.tracks.len();
+            if place == 0 {
+                self.content.is_sound = set.kind == MediaKind::Audio;
+            }
             let rule = self.rule_of(place, &set, None)?;
             let mut track = Track::new(part, set, rule);
             track.later = parts;
@@ -53,7 +55,9 @@ impl DashPlayer {
             track.enter(track.part.clone(), track.set.clone());
             track.know(manifest.duration, manifest.goes_on());
             if place > 0 && self.settings.parallel {
-                self.lines.push(Line::new(&self.source, &self.settings));
+                let mut line = Line::new(&self.source, &self.settings);
+                line.requester.allow(&self.allowed);
+                self.lines.push(line);
             }
         }
         if self.tracks.is_empty() {
@@ -98,7 +102,10 @@ impl DashPlayer {
         let one = &mut self.tracks[track];
         let (ordinal, start) = (one.next, part.start);
         (one.next, one.asked_to) = (ordinal + 1, end);
-        self.shelves[track].push(Held { ordinal, start, end, bps: 0, frames: 0, is_filler: true }, position);
+        self.shelves[track].push(
+            Held { ordinal, start, end, bps: 0, bytes: 0, frames: 0, is_filler: true, times: Vec::new() },
+            position,
+        );
     }
 
     /// Goes on to the track's next period; false if there is none, or if something of this one is still on its way.
@@ -131,7 +138,7 @@ impl DashPlayer {
 
     /// What stands at a server that is not asked is passed over, where there is another copy.
     pub(super) fn passes_over(&mut self, now: Instant, track: usize, level: usize, url: &str) -> bool {
-        let is_asked = target_of(url, &self.source.host).is_ok();
+        let is_asked = self.lines[0].requester.find(url).is_ok();
         !is_asked && self.try_another_copy(now, track, level, "it is at another server")
     }
 
@@ -234,6 +241,8 @@ fn update(track: &mut Track, set: &AdaptationSet) {
             && let Some(timing) = track.inits.get(old).copied()
         {
             track.inits.insert(new.clone(), timing);
+            let of_tracks = track.known.get(&(level, Some(old.clone()))).cloned().unwrap_or_default();
+            track.known.insert((level, Some(new.clone())), of_tracks);
         }
         let is_asked_for = matches!(segments, Segments::Indexed { .. } | Segments::Playlist(_));
         if is_moved && is_asked_for {

@@ -4,22 +4,21 @@ use std::collections::VecDeque;
 
 use streamgauge_base::{Chunk, Duration, Instant};
 use streamgauge_wire::http::{
-    ByteRange, ContentRange, HttpItem, Ranges, Reader, Request, Response, Unwritable,
+    ByteRange, ContentRange, Decoder, HttpItem, Ranges, Reader, Request, Response, Unwritable,
 };
 
 use super::settings::DashPlayerSettings;
 use crate::app::{ChannelId, CloseReason, Io};
-use crate::carrier::Carrier;
-use crate::http::Source;
+use crate::http::{Destination, Hosts, Source};
 
 /// Bytes read from a connection at once.
 const READ_BYTES: usize = 64 << 10;
 
-/// What is asked for: a target at the server, of which some bytes or all.
+/// What is asked for, and where: some bytes of it, or all.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Asking {
-    /// Path and query.
-    pub target: String,
+    /// Whom, and for what.
+    pub there: Destination,
     /// First and last byte.
     pub range: Option<(u64, u64)>,
     /// Header fields beside those of every request.
@@ -35,9 +34,18 @@ pub enum Answer {
         length: Option<u64>,
         /// When the server made it, s since the Unix epoch, if it says so.
         date: Option<u64>,
+        /// Where it stands, wherever redirections led.
+        at: String,
     },
-    /// Bytes of its body.
-    Body(Chunk),
+    /// It is somewhere else, where it is asked for next.
+    Redirected {
+        /// The status.
+        status: u16,
+        /// Where.
+        to: String,
+    },
+    /// Bytes of its body, and how many they were as they came, coded or not.
+    Body(Chunk, u64),
     /// All came. It is at the front no more.
     Done,
     /// Nothing more of it will come. It, and what was asked for behind it, is asked no more.
@@ -51,12 +59,23 @@ pub struct Failure {
     pub why: String,
     /// What the server answered, where that was the reason.
     pub status: Option<u16>,
+    /// To ask again would bring the same.
+    pub is_final: bool,
+    /// How long the server asks to wait before the next attempt.
+    pub retry_after: Option<Duration>,
+}
+
+impl Failure {
+    /// One that may not happen again.
+    pub fn for_now(why: impl Into<String>) -> Self {
+        Failure { why: why.into(), status: None, is_final: false, retry_after: None }
+    }
 }
 
 /// A connection, made when there is something to ask for.
 pub struct Requester {
-    host: String,
-    carrier: Carrier,
+    hosts: Hosts,
+    asks_identity: bool,
     persistent: bool,
     patience: Duration,
     longest: Duration,
@@ -66,6 +85,7 @@ pub struct Requester {
 
 struct Connection {
     channel: ChannelId,
+    there: Destination,
     is_open: bool,
     reader: Reader,
     outgoing: Chunk,
@@ -76,7 +96,14 @@ struct Connection {
 }
 
 struct Asked {
+    asking: Asking,
     request: Request,
+    /// The URLs that led here.
+    before: Vec<String>,
+    /// Where its answer leads.
+    redirected: Option<Destination>,
+    /// Undoes its body's coding.
+    decoder: Option<Decoder>,
     range: Option<(u64, u64)>,
     /// When it was written on a connection.
     written: Option<Instant>,
@@ -89,8 +116,8 @@ impl Requester {
     /// To the server of `source`.
     pub fn new(source: &Source, settings: &DashPlayerSettings) -> Self {
         Requester {
-            host: source.host.clone(),
-            carrier: source.carrier.clone(),
+            hosts: Hosts::of(source),
+            asks_identity: source.asks_identity,
             persistent: settings.persistent,
             patience: settings.give_up_after,
             longest: settings.longest_request,
@@ -99,13 +126,38 @@ impl Requester {
         }
     }
 
+    /// Allows further hosts.
+    pub fn allow(&mut self, hosts: &[String]) {
+        self.hosts.allow(hosts);
+    }
+
+    /// Whom to ask for what stands at `url`.
+    ///
+    /// # Errors
+    ///
+    /// Why that is not asked.
+    pub fn find(&self, url: &str) -> Result<Destination, String> {
+        self.hosts.find(url)
+    }
+
     /// Asks for it, behind what is asked for already.
     ///
     /// # Errors
     ///
     /// What of it no request can have.
     pub fn ask(&mut self, now: Instant, asking: Asking, io: &mut dyn Io) -> Result<(), Unwritable> {
-        let mut request = Request::new("GET", &asking.target, &self.host)?;
+        let asked = self.asked(asking, Vec::new())?;
+        self.asked.push_back(asked);
+        self.write(now, io);
+        Ok(())
+    }
+
+    fn asked(&self, asking: Asking, before: Vec<String>) -> Result<Asked, Unwritable> {
+        let mut request = Request::new("GET", &asking.there.target, &asking.there.host())?;
+        if self.asks_identity {
+            // Without it a server may choose any coding (RFC 9110 section 12.5.3).
+            request.headers.add("Accept-Encoding", "identity");
+        }
         if let Some((first, last)) = asking.range {
             request.headers.add("Range", Ranges(vec![ByteRange::From(first, Some(last))]));
         }
@@ -115,10 +167,17 @@ impl Requester {
         if !self.persistent {
             request.headers.add("Connection", "close");
         }
-        let range = asking.range;
-        self.asked.push_back(Asked { request, range, written: None, begun: false, is_last: false });
-        self.write(now, io);
-        Ok(())
+        Ok(Asked {
+            range: asking.range,
+            asking,
+            request,
+            before,
+            redirected: None,
+            decoder: None,
+            written: None,
+            begun: false,
+            is_last: false,
+        })
     }
 
     /// When the request at the front was written.
@@ -135,20 +194,29 @@ impl Requester {
                 return None;
             };
             if front.written.is_none() {
-                if connection.is_open && connection.finished {
+                let is_elsewhere = !connection.there.is_beside(&front.asking.there);
+                if connection.is_open && connection.finished || is_elsewhere {
                     self.let_go(io);
                     continue;
                 }
                 self.write(now, io);
-                return None;
+                self.asked.front()?.written?;
+                // A connection is told of again once all that it has was read.
+                continue;
             }
             if let Some(item) = connection.reader.next() {
                 match item {
                     Ok(HttpItem::Response(response)) if response.is_interim() => {}
                     Ok(HttpItem::Response(response)) => return Some(self.begin(&response, io)),
-                    Ok(HttpItem::Body(chunk)) if !chunk.is_empty() => return Some(Answer::Body(chunk)),
+                    Ok(HttpItem::Body(chunk)) if !chunk.is_empty() => {
+                        if let Some(answer) = self.body(chunk, io) {
+                            return Some(answer);
+                        }
+                    }
                     Ok(HttpItem::End) if self.asked.front().is_some_and(|front| front.begun) => {
-                        return Some(self.done(io));
+                        if let Some(answer) = self.done(io) {
+                            return Some(answer);
+                        }
                     }
                     Ok(HttpItem::Body(_) | HttpItem::End | HttpItem::Request(_)) => {}
                     Err(fault) => {
@@ -174,10 +242,12 @@ impl Requester {
             return;
         }
         let Some(connection) = &mut self.connection else {
-            let channel = io.open(&self.carrier);
+            let Some(there) = self.asked.front().map(|front| front.asking.there.clone()) else { return };
+            let channel = self.hosts.open(&there, io);
             let (reader, outgoing) = (Reader::of_responses(), Chunk::default());
             self.connection = Some(Connection {
                 channel,
+                there,
                 is_open: false,
                 reader,
                 outgoing,
@@ -194,7 +264,7 @@ impl Requester {
             if asked.written.is_some() {
                 continue;
             }
-            if place > 0 && !self.persistent {
+            if place > 0 && !self.persistent || !connection.there.is_beside(&asked.asking.there) {
                 break;
             }
             connection.reader.expect(&asked.request);
@@ -221,51 +291,127 @@ impl Requester {
             return Answer::Done;
         };
         front.is_last = !self.persistent || !response.keeps_alive();
+        if let Some(followed) = self.hosts.follow(response, &front.asking.there, &front.before) {
+            return match followed {
+                Ok(there) => {
+                    front.begun = true;
+                    let to = there.url();
+                    front.redirected = Some(there);
+                    Answer::Redirected { status: response.status, to }
+                }
+                Err(why) => self.fail_for_good(why, Some(response.status), io),
+            };
+        }
         let left = connection.reader.body_left();
+        let part = match response.headers.get("Content-Range").map(str::parse::<ContentRange>) {
+            Some(Ok(ContentRange::Part { first, last, of })) => Some((first, last, of)),
+            _ => None,
+        };
+        // A body that is coded has another length than the bytes of the range that it makes.
+        let fits = |bytes: u64| {
+            left.is_none_or(|left| left == bytes) || response.headers.get("Content-Encoding").is_some()
+        };
         let wrong = match (response.status, front.range) {
             (200, None) => None,
-            (206, Some((first, last))) => {
-                match response.headers.get("Content-Range").map(str::parse::<ContentRange>) {
-                    Some(Ok(ContentRange::Part { first: from, last: to, .. }))
-                        if from == first && to <= last && left.is_none_or(|left| left == to - from + 1) =>
-                    {
-                        None
-                    }
-                    _ => Some("with other bytes than were asked for"),
-                }
+            // The whole as one part of it is the whole.
+            (206, None) if part.is_some_and(|(first, last, of)| first == 0 && of == Some(last + 1)) => None,
+            (206, None) => Some("with a part, where the whole was asked for"),
+            (206, Some((first, last))) => match part {
+                Some((from, to, _)) if from == first && to <= last && fits(to - from + 1) => None,
+                Some(_) => Some("with other bytes than were asked for"),
+                None => Some("without a Content-Range"),
+            },
+            (200, Some((0, last))) if left == Some(last + 1) => None,
+            (200, Some(_)) => {
+                Some("with the whole, of which a part was asked for: this server takes no byte ranges")
             }
-            (200, Some(_)) => Some("with the whole, of which a part was asked for"),
             _ => Some(""),
         };
         front.begun = true;
         let Some(wrong) = wrong else {
+            match Decoder::of(&response.headers) {
+                Ok(decoder) => front.decoder = decoder,
+                Err(fault) => {
+                    let why = format!("the answer to GET {} has {fault}", front.request.target);
+                    return self.fail_for_good(why, None, io);
+                }
+            }
+            let at = front.asking.there.url();
             let date = response.headers.get("Date").and_then(|date| httpdate::parse_http_date(date).ok());
             let date = date.and_then(|date| Some(date.duration_since(std::time::UNIX_EPOCH).ok()?.as_secs()));
-            return Answer::Head { length: left, date };
+            return Answer::Head { length: left, date, at };
         };
         let said = format!("{} {} to GET {}", response.status, response.reason, front.request.target);
         let why = format!("the server answered {} {wrong}", said.trim()).trim_end().to_owned();
-        let status = response.status;
-        self.fail(why, Some(status), io)
+        let (status, has_range) = (response.status, front.range.is_some());
+        let retry_after = response.headers.get("Retry-After").and_then(|wait| wait.trim().parse().ok());
+        self.cancel(io);
+        Answer::Failed(Failure {
+            status: Some(status),
+            // Of the same range the same server has the same to say.
+            is_final: status == 206 || has_range && matches!(status, 200 | 416),
+            retry_after: retry_after.map(Duration::from_secs),
+            ..Failure::for_now(why)
+        })
     }
 
-    /// The answer to the front came to its end.
-    fn done(&mut self, io: &mut dyn Io) -> Answer {
-        let front = self.asked.pop_front();
+    /// Bytes of the body of the answer to the front; nothing where they are of no account, or not ready.
+    fn body(&mut self, chunk: Chunk, io: &mut dyn Io) -> Option<Answer> {
+        let front = self.asked.front_mut()?;
+        if front.redirected.is_some() {
+            return None;
+        }
+        let came = chunk.len() as u64;
+        let Some(decoder) = &mut front.decoder else { return Some(Answer::Body(chunk, came)) };
+        let mut made = Vec::new();
+        match decoder.push(chunk.head(), |part| made.extend(part)) {
+            Ok(()) => Some(Answer::Body(Chunk::bytes(made), came)),
+            Err(fault) => {
+                let why = format!("the answer to GET {}: {fault}", front.request.target);
+                Some(self.fail_for_good(why, None, io))
+            }
+        }
+    }
+
+    /// The answer to the front came to its end; `None` if it is asked for elsewhere now.
+    fn done(&mut self, io: &mut dyn Io) -> Option<Answer> {
+        let mut front = self.asked.pop_front()?;
         if let Some(connection) = &mut self.connection {
             connection.answered += 1;
         }
-        if front.is_some_and(|front| front.is_last) {
+        if let Some(Err(fault)) = front.decoder.as_mut().map(Decoder::finish) {
+            let why = format!("the answer to GET {}: {fault}", front.request.target);
+            return Some(self.fail(why, None, io));
+        }
+        if front.is_last {
             self.let_go(io);
         }
-        Answer::Done
+        let Some(there) = front.redirected else { return Some(Answer::Done) };
+        // It is asked for there, before all that is behind it.
+        front.before.push(front.asking.there.url());
+        let asking = Asking { there, ..front.asking };
+        match self.asked(asking, front.before) {
+            Ok(asked) => {
+                self.again_behind(io);
+                self.asked.push_front(asked);
+                None
+            }
+            Err(wrong) => Some(self.fail_for_good(wrong.to_string(), None, io)),
+        }
+    }
+
+    /// What was written behind a redirected request is asked anew, behind it.
+    fn again_behind(&mut self, io: &mut dyn Io) {
+        if self.asked.iter().any(|asked| asked.written.is_some()) {
+            self.let_go(io);
+        }
     }
 
     /// The server has finished, and everything that it sent was read. `None`: it is asked again on another connection.
     fn finished(&mut self, io: &mut dyn Io) -> Option<Answer> {
         let connection = self.connection.as_mut()?;
         match connection.reader.finish() {
-            Some(Ok(_)) => Some(self.done(io)),
+            Some(Ok(_)) => self.done(io),
             Some(Err(fault)) => Some(self.fail(fault.to_string(), None, io)),
             // It had closed before the request came (RFC 9112 section 9.3.1).
             None if connection.answered > 0 => {
@@ -281,12 +427,20 @@ impl Requester {
         if let Some(connection) = self.connection.take() {
             io.close(connection.channel);
         }
-        self.asked.iter_mut().for_each(|asked| (asked.written, asked.begun) = (None, false));
+        for asked in &mut self.asked {
+            (asked.written, asked.begun) = (None, false);
+            (asked.redirected, asked.decoder) = (None, None);
+        }
     }
 
     fn fail(&mut self, why: String, status: Option<u16>, io: &mut dyn Io) -> Answer {
         self.cancel(io);
-        Answer::Failed(Failure { why, status })
+        Answer::Failed(Failure { status, ..Failure::for_now(why) })
+    }
+
+    fn fail_for_good(&mut self, why: String, status: Option<u16>, io: &mut dyn Io) -> Answer {
+        self.cancel(io);
+        Answer::Failed(Failure { status, is_final: true, ..Failure::for_now(why) })
     }
 
     /// Gives up all that is asked for, and with it the connection: HTTP/1.1 has no other way.
@@ -320,7 +474,7 @@ impl Requester {
         self.connection = None;
         let was_asked = !self.asked.is_empty();
         self.asked.clear();
-        was_asked.then_some(Failure { why, status: None })
+        was_asked.then(|| Failure::for_now(why))
     }
 
     /// The connection has closed; why what was asked for failed, if something was.
@@ -337,7 +491,7 @@ impl Requester {
         self.connection = None;
         let was_asked = !self.asked.is_empty();
         self.asked.clear();
-        was_asked.then(|| Failure { why: what.into(), status: None })
+        was_asked.then(|| Failure::for_now(what))
     }
 
     /// Time that passed while nothing was read does not count.
@@ -365,6 +519,6 @@ impl Requester {
             false => format!("the answer was not whole after {} s", self.longest.as_secs_f64()),
         };
         self.cancel(io);
-        Some(Failure { why, status: None })
+        Some(Failure::for_now(why))
     }
 }

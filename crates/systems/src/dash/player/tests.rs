@@ -81,7 +81,7 @@ fn serving(library: impl Library + 'static) -> Box<Listening> {
 
 fn source(target: &str) -> Source {
     let carrier = Carrier::Tcp { port: PORT, settings: TcpSpec::default() };
-    Source { host: "server".into(), target: target.into(), carrier }
+    Source { host: "server".into(), target: target.into(), carrier, asks_identity: false }
 }
 
 /// At one level, whatever comes.

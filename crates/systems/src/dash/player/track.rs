@@ -11,6 +11,7 @@ use crate::abr::{Ladder, Rule};
 use crate::dash::manifest::{
     AdaptationSet, Address, Manifest, MediaKind, MediaSegment, Outside, Period, Segments, Template,
 };
+use crate::media::segment::Known;
 
 /// What is known of where a level's segments are.
 pub enum Index {
@@ -83,6 +84,8 @@ pub struct Track {
     pub indexes: Vec<Option<Index>>,
     /// Initialisation segments that came.
     pub inits: BTreeMap<Address, Option<Timing>>,
+    /// What each level's segments said of its tracks, by the initialisation that they follow.
+    pub known: BTreeMap<(usize, Option<Address>), Known>,
     /// The period whose segments are asked for.
     pub part: Part,
     /// The periods behind it.
@@ -124,6 +127,7 @@ impl Track {
             indexes: set.representations.iter().map(|_| None).collect(),
             set,
             inits: BTreeMap::new(),
+            known: BTreeMap::new(),
             part,
             later: VecDeque::new(),
             first: 0,
@@ -142,6 +146,23 @@ impl Track {
             reload: None,
             ends: None,
         }
+    }
+
+    /// What is known of a segment's tracks before it comes; nothing before an initialisation segment.
+    pub fn known_before(&self, level: usize, segment: Option<&MediaSegment>) -> Known {
+        let of = |segment| self.known.get(&(level, self.init_of(level, segment))).cloned();
+        segment.and_then(of).unwrap_or_default()
+    }
+
+    /// Keeps what a segment said of its tracks.
+    pub fn learn(&mut self, level: usize, segment: Option<&MediaSegment>, known: Known) {
+        if let Some(segment) = segment {
+            self.known.insert((level, self.init_of(level, segment)), known);
+        }
+    }
+
+    fn init_of(&self, level: usize, segment: &MediaSegment) -> Option<Address> {
+        segment.init.as_deref().or(self.set.representations[level].init.as_ref()).cloned()
     }
 
     pub fn is_video(&self) -> bool {

@@ -16,9 +16,10 @@ pub(crate) struct Tally {
     abandoned: u64,
     skipped: u64,
     failures: u64,
+    redirects: u64,
     changes: u64,
-    /// Each segment's rate, bit/s, as it was shown.
-    shown_bps: Vec<f64>,
+    /// Each segment's declared rate, bit/s, as it was shown; none where its manifest states no rate.
+    shown_bps: Vec<Option<f64>>,
 }
 
 impl Tally {
@@ -29,41 +30,55 @@ impl Tally {
             "segment_abandoned" => self.abandoned += 1,
             "segment_skipped" => self.skipped += 1,
             "http_failure" => self.failures += 1,
+            "http_redirect" => self.redirects += 1,
             // The first, of the first segment, is a choice and no change.
             "level_changed" => self.changes += u64::from(self.shown_bps.len() > 1),
             _ => {}
         }
         if event.name == "segment_shown" {
-            self.shown_bps.extend(event.value);
+            self.shown_bps.push(event.value);
         }
     }
 
-    fn mean_bps(&self) -> Option<f64> {
-        let count = self.shown_bps.len();
-        (count > 0).then(|| self.shown_bps.iter().sum::<f64>() / count as f64)
+    /// The declared rates, if each is known and there is one.
+    fn declared(&self) -> Option<Vec<f64>> {
+        let rates: Option<Vec<f64>> = self.shown_bps.iter().copied().collect();
+        rates.filter(|rates| !rates.is_empty())
     }
 
-    /// Each by its name.
-    pub(crate) fn figures(&self) -> Map<String, Value> {
-        let lowest = self.shown_bps.iter().copied().reduce(f64::min);
+    fn mean_bps(&self) -> Option<f64> {
+        self.declared().map(|rates| rates.iter().sum::<f64>() / rates.len() as f64)
+    }
+
+    /// Each by its name; `measured_bps` is what was shown, bytes by time.
+    pub(crate) fn figures(&self, measured_bps: Option<f64>) -> Map<String, Value> {
+        let lowest = self.declared().and_then(|rates| rates.into_iter().reduce(f64::min));
         by_name(json!({
             "segments": self.segments,
             "segments_abandoned": self.abandoned,
             "segments_skipped": self.skipped,
             "requests_failed": self.failures,
+            "redirects": self.redirects,
             "level_changes": self.changes,
             "shown_mean_bps": self.mean_bps(),
             "shown_least_bps": lowest,
+            "shown_measured_bps": measured_bps,
         }))
     }
 
     /// In a line; `rate` is that of the media, in words.
-    pub(crate) fn in_words(&self, rate: &str) -> String {
-        let mean = self
-            .mean_bps()
-            .map_or(String::new(), |bps| format!(", shown at {:.0} kbit/s on average", bps / 1e3));
+    pub(crate) fn in_words(&self, rate: &str, measured_bps: Option<f64>) -> String {
+        let mean = match (self.mean_bps(), measured_bps) {
+            _ if self.shown_bps.is_empty() => String::new(),
+            (Some(bps), _) => format!(", shown at {:.0} kbit/s on average", bps / 1e3),
+            (None, Some(bps)) => format!(", shown at an unknown rate ({:.0} kbit/s measured)", bps / 1e3),
+            (None, None) => ", shown at an unknown rate".into(),
+        };
+        let redirects =
+            if self.redirects > 0 { format!(", {} redirections", self.redirects) } else { String::new() };
         format!(
-            "adaptive: {} segments came ({rate}){mean}; {} changes of level, {} given up, {} skipped, {} requests failed",
+            "adaptive: {} segments came ({rate}){mean}; {} changes of level, {} given up, {} skipped, {} requests \
+             failed{redirects}",
             self.segments, self.changes, self.abandoned, self.skipped, self.failures
         )
     }
@@ -72,6 +87,7 @@ impl Tally {
 /// What `player` has seen by `now`.
 pub(crate) fn seen(player: &DashPlayer, now: Instant) -> Seen {
     Seen {
+        shows: player.shows(),
         bytes: player.bytes(),
         lost: None,
         frames: player.fates(),
@@ -127,9 +143,7 @@ impl Playing for Viewed {
     }
 
     fn figures(&mut self, _: Instant) -> Map<String, Value> {
-        let mut figures = self.tally.figures();
-        figures.insert("left_out".into(), json!(self.player.left_out()));
-        figures
+        self.tally.figures(self.player.measured_bps())
     }
 
     fn carried_by(&self) -> &'static str {
@@ -137,11 +151,15 @@ impl Playing for Viewed {
     }
 
     fn in_words(&mut self, _: Instant, rate: &str) -> String {
-        let words = self.tally.in_words(rate);
-        match self.player.left_out() {
-            [] => words,
-            left => format!("{words}\nleft out: {}", left.join("; ")),
-        }
+        self.tally.in_words(rate, self.player.measured_bps())
+    }
+
+    fn allow_hosts(&mut self, hosts: &[String]) {
+        self.player.allow_hosts(hosts);
+    }
+
+    fn left_out(&self) -> Vec<String> {
+        self.player.left_out()
     }
 
     fn refused(&self) -> Option<u16> {

@@ -33,7 +33,7 @@ fn library(clip: &ClipSpec) -> Arc<OneFile> {
 
 fn source() -> Source {
     let carrier = Carrier::Tcp { port: PORT, settings: TcpSpec::default() };
-    Source { host: "server".into(), target: PATH.into(), carrier }
+    Source { host: "server".into(), target: PATH.into(), carrier, asks_identity: false }
 }
 
 fn player(settings: &HttpPlayerSettings) -> Box<HttpPlayer> {

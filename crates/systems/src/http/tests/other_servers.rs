@@ -79,7 +79,10 @@ fn a_bad_answer_is_one_clear_end() {
             response(416, &[("Content-Range", "bytes */10"), ("Content-Length", "0")], b""),
             "416 Range Not Satisfiable",
         ),
-        (response(301, &[("Location", "/b"), ("Content-Length", "0")], b""), "301 Moved Permanently"),
+        (
+            response(301, &[("Content-Length", "0")], b""),
+            "301 Moved Permanently to GET /clip.mp4: it names no Location",
+        ),
         (
             response(206, &[("Content-Length", "5")], b"abcde"),
             "206 Partial Content to GET /clip.mp4 with no Content-Range",
@@ -107,6 +110,16 @@ fn a_bad_answer_is_one_clear_end() {
         assert!(why.contains(said), "{why}: {said}");
         assert_eq!((failures, shown), (0, Some(0.0)), "{why}");
     }
+}
+
+#[test]
+fn a_redirection_is_followed_and_counts_as_no_failure() {
+    let media = file(&clip(vec![100], ms(1_000)));
+    let moved = [("Location", "/b"), ("Content-Length", "5"), ("Connection", "close")];
+    let whole = response(200, &[("Content-Length", &media.len().to_string())], &media);
+    let answers = vec![(response(302, &moved, b"moved"), Ending::Close), (whole, Ending::Stay)];
+    let (why, failures, shown) = against(answers, &usual());
+    assert_eq!((failures, shown), (0, Some(25.0)), "{why}");
 }
 
 #[test]

@@ -94,6 +94,12 @@ enum Container {
     Other(String),
 }
 
+/// An ID3 tag, or the first bytes of a frame of AAC, MP3 or AC-3 (RFC 8216 section 3.4).
+fn is_packed_audio(first: &[u8]) -> bool {
+    let is_frame = matches!(first, [0xff, second, ..] if second & 0xe0 == 0xe0);
+    first.starts_with(b"ID3") || is_frame || first.starts_with(&[0x0b, 0x77])
+}
+
 /// Counts a segment while it comes. Memory is bounded, however long the segment is.
 pub struct Counter {
     known: Known,
@@ -136,11 +142,7 @@ impl Counter {
         let text = first.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&first);
         self.container = if first.get(4..8).is_some_and(|kind| BOXES.iter().any(|known| *known == kind)) {
             Container::Fragments(Fragments::new(std::mem::take(&mut self.known.movie)))
-        } else if first.starts_with(b"ID3")
-            || matches!(first[..], [0xff, second, ..] if second & 0xe0 == 0xe0)
-        {
-            Container::Sound
-        } else if first.starts_with(&[0x0b, 0x77]) {
+        } else if is_packed_audio(&first) {
             Container::Sound
         } else if text.starts_with(b"WEBVTT") {
             Container::Text

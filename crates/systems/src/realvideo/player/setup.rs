@@ -215,6 +215,9 @@ impl RealPlayer {
         };
         let end = end.map(|at| End { at, of_pictures: self.tracks.len() == 1 });
         let mut playout = Playout::new(manner, &vec![None; self.tracks.len()], self.main, asked, from, end);
+        if !self.tracks[self.main].description.is_video {
+            playout.play_sound_alone();
+        }
         for track in 0..self.tracks.len() {
             playout.anchor(track, Timeline::new(CLOCK_RATE, 0, Duration::ZERO));
         }

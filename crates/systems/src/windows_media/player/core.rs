@@ -255,6 +255,9 @@ impl Core {
         let tracks = kinds.iter().filter(|has| **has).count();
         let end = end.map(|at| End { at, of_pictures: tracks == 1 });
         let mut playout = Playout::new(manner, &vec![None; tracks], 0, asked, from, end);
+        if !kinds[0] {
+            playout.play_sound_alone();
+        }
         for track in 0..tracks {
             playout.anchor(track, Timeline::new(CLOCK_RATE, 0, Duration::ZERO));
         }

@@ -28,8 +28,8 @@ pub struct WmPlayerReport {
     pub levels_bps: Vec<f64>,
     /// What the link carries by the packet pair, in bit/s.
     pub estimate_bps: Option<f64>,
-    /// What is taken, in bit/s.
-    pub level_bps: f64,
+    /// What is taken, in bit/s; nothing before the server has stated its rates.
+    pub level_bps: Option<f64>,
 }
 
 impl WmPlayer {
@@ -81,7 +81,7 @@ impl WmPlayer {
         let mut report = WmPlayerReport {
             came: self.core.came,
             estimate_bps: self.core.estimate_bps,
-            level_bps: self.core.rate_bps(),
+            level_bps: Some(self.core.rate_bps()).filter(|_| !self.core.streams.is_empty()),
             levels_bps: self.levels_bps(),
             duration: self.core.duration,
             ..WmPlayerReport::default()

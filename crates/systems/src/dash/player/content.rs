@@ -1,0 +1,54 @@
+//! What the segments of a presentation turned out to contain.
+
+use std::collections::BTreeSet;
+
+use streamgauge_base::Duration;
+
+use crate::media::segment::{Counted, Pictures};
+use crate::standalone::Shows;
+
+/// What was found in the segments of the track that counts.
+#[derive(Default)]
+pub struct Content {
+    /// The manifest has no pictures: whatever its segments are, they are sound.
+    pub is_sound: bool,
+    has_pictures: bool,
+    has_sound: bool,
+    uncounted: Option<String>,
+    left_out: BTreeSet<String>,
+}
+
+impl Content {
+    /// Takes what segment `ordinal` has: how many pictures, and when each is shown if that is known.
+    pub fn take(&mut self, ordinal: u64, counted: Counted) -> (u32, Vec<Duration>) {
+        self.left_out.extend(counted.left_out);
+        if self.is_sound {
+            return (0, Vec::new());
+        }
+        match counted.pictures {
+            Pictures::Counted { count, times } => {
+                self.has_pictures |= count > 0;
+                self.has_sound |= count == 0 && counted.is_media;
+                (count, times)
+            }
+            Pictures::Unknown(why) => {
+                self.uncounted.get_or_insert_with(|| format!("segment {ordinal}: {why}"));
+                (0, Vec::new())
+            }
+        }
+    }
+
+    /// What counts as shown.
+    pub fn shows(&self) -> Shows {
+        match &self.uncounted {
+            Some(why) => Shows::Uncounted(why.clone()),
+            None if !self.has_pictures && (self.is_sound || self.has_sound) => Shows::SoundAlone,
+            None => Shows::Pictures,
+        }
+    }
+
+    /// Tracks that are not played, in words.
+    pub fn left_out(&self) -> impl Iterator<Item = &String> {
+        self.left_out.iter()
+    }
+}
