@@ -42,4 +42,4 @@ pub use run::{run, run_machines, run_made, run_with};
 pub use summary::{EndedBy, FlowSummary, Hosts, RelaySummary, Summary, TcpSummary};
 
 /// Goes up whenever the same plan and seed would give another record.
-pub const MODEL_VERSION: u32 = 15;
+pub const MODEL_VERSION: u32 = 16;

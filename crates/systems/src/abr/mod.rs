@@ -218,6 +218,11 @@ pub trait Rule: Send {
         let _ = (fetched, now);
     }
 
+    /// A segment was there again in no time: a browser's cache had it, and it tells nothing of the link.
+    fn from_cache(&mut self, level: usize, now: &Situation<'_>) {
+        let _ = (level, now);
+    }
+
     /// Whether the segment that comes is to be given up, and for which level; asked as its bytes come and at least each
     /// 100 ms. The player asks no more about a segment that it fetches a second time.
     fn abandon(&mut self, progress: &Progress, now: &Situation<'_>) -> Option<Decision> {

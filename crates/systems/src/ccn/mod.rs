@@ -82,6 +82,7 @@ impl System for CcnSpec {
         ("decision", "bit/s"),
         ("estimate", "bit/s"),
         ("segment_fetched", "bit/s"),
+        ("segment_from_cache", "bit/s"),
         ("segment_abandoned", "B"),
         ("segment_skipped", "1"),
         ("manifest_flaw", "s"),

@@ -89,6 +89,7 @@ impl System for DashSpec {
         ("decision", "bit/s"),
         ("estimate", "bit/s"),
         ("segment_fetched", "bit/s"),
+        ("segment_from_cache", "bit/s"),
         ("segment_abandoned", "B"),
         ("segment_skipped", "1"),
         ("manifest_flaw", "s"),

@@ -89,6 +89,21 @@ impl Bola {
         self.placeholder_s = self.placeholder_s.min(most_s.max(0.0));
     }
 
+    /// A segment came out of the browser's cache.
+    pub fn from_cache(&mut self, level: usize, now: &Situation<'_>) {
+        let came = Fetched {
+            segment: now.segment,
+            level,
+            bytes: 0,
+            asked: now.now,
+            first_byte: now.now,
+            done: now.now,
+            reading: Duration::ZERO,
+            abandoned: false,
+        };
+        self.fetched(&came, now);
+    }
+
     /// The buffer ran dry.
     pub fn ran_dry(&mut self) {
         if self.steady {

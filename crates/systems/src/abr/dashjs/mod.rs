@@ -140,6 +140,12 @@ impl Rule for DashJs {
         self.came += usize::from(!fetched.abandoned);
     }
 
+    fn from_cache(&mut self, level: usize, now: &Situation<'_>) {
+        self.choose(now.buffer);
+        self.bola.from_cache(level, now);
+        self.came += 1;
+    }
+
     fn abandon(&mut self, progress: &Progress, now: &Situation<'_>) -> Option<Decision> {
         self.choose(now.buffer);
         let decision = self.abandonment.look(progress, now).filter(|_| self.tuning.abandons)?;

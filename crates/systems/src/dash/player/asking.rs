@@ -10,9 +10,11 @@ use super::{DashPlayer, LEAST_RELOAD};
 use crate::app::Io;
 use crate::dash::manifest::{Address, Live, MediaSegment, Segments};
 
-/// What is shown within that time is not fetched again, and with less held nothing is. dash.js 5.2.1 multiplies 1.5 by a
-/// duration that it does not know of the level it goes to, and takes for 1 s.
-const KEPT: Duration = Duration::from_millis(1_500);
+/// After a segment was given up, nothing that is held is replaced for so long (dash.js 5.2.1, `abandonLoadTimeout`).
+const WARY: Duration = Duration::from_secs(10);
+
+/// A player with `fits_whole` looks at a full buffer each so often (dash.js 5.2.1, `scheduling.defaultTimeout`).
+const LOOKS_EACH: Duration = Duration::from_millis(500);
 
 impl DashPlayer {
     fn ask(
@@ -212,17 +214,15 @@ impl DashPlayer {
             self.ask(now, line, What::Init(track, level), init, None, io);
             return false;
         }
-        self.ask(
-            now,
-            line,
-            What::Segment(track, level, ordinal),
-            segment.address.clone(),
-            Some(segment.clone()),
-            io,
-        );
+        let kept = self.tracks[track].cached.get(&(level, ordinal)).cloned();
         let one = &mut self.tracks[track];
         (one.level, one.chosen, one.next) = (Some(level), None, ordinal + 1);
         one.asked_to = segment.start + segment.duration;
+        if let Some(held) = kept {
+            self.from_cache(now, track, level, held);
+            return true;
+        }
+        self.ask(now, line, What::Segment(track, level, ordinal), segment.address.clone(), Some(segment), io);
         true
     }
 
@@ -245,9 +245,14 @@ impl DashPlayer {
 
     /// Whether less is held, and on its way, than the buffer takes; says when that changes.
     fn has_room(&mut self, now: Instant, track: usize) -> bool {
+        if self.tracks[track].look.is_some_and(|at| at > now) {
+            return false;
+        }
         let (held, full) = (self.held_or_asked(now, track), self.full(track));
+        let looks_each = self.settings.fits_whole.then_some(LOOKS_EACH);
         let one = &mut self.tracks[track];
         let is_full = held >= full && self.clock.as_ref().is_some_and(Clock::is_playing);
+        one.look = looks_each.filter(|_| is_full).map(|each| now + each);
         match (is_full, one.off) {
             (true, None) => {
                 one.off = Some(now);
@@ -317,7 +322,7 @@ impl DashPlayer {
         if self.tracks[track].chosen.is_none() {
             let (decision, held) = self.with_rule(now, track, |rule, now| (rule.decide(now), now.buffer));
             let level = decision.level.min(self.tracks[track].ladder.top());
-            let goes_back = self.go_back(now, track, level, held);
+            let goes_back = self.go_back(now, track, level);
             let one = &mut self.tracks[track];
             if track == 0 {
                 let bps = one.ladder.declared_bps(level);
@@ -350,20 +355,21 @@ impl DashPlayer {
         self.tracks[track].chosen.filter(|chosen| chosen.from <= now)
     }
 
-    /// Where a rise to `level` takes the place of what is held, the track goes on from there.
-    fn go_back(&mut self, now: Instant, track: usize, level: usize, held: Duration) -> bool {
+    /// Where `level` is another than before, and above that of the segment at play's position, the track goes on from
+    /// there. dash.js 5.2.1 adds 1.5 lengths of a segment to the position, but takes the length from a representation
+    /// that has none yet, which is null: it adds nothing.
+    fn go_back(&mut self, now: Instant, track: usize, level: usize) -> bool {
         let one = &self.tracks[track];
-        let rises = one.level.is_some_and(|before| before < level);
-        if !self.settings.fast_switch || !rises || held < KEPT {
+        let changes = one.level.is_some_and(|before| before != level);
+        let is_wary = one.gave_up.is_some_and(|at| now.saturating_since(at) < WARY);
+        if !self.settings.fast_switch || !changes || is_wary {
             return false;
         }
-        let target = self.position(now) + KEPT;
         let bps = one.ladder.rates[level].as_bps();
-        let first = self.tracks[track].first;
+        let first = one.first;
         let is_lower = |held: &&Held| held.bps < bps && held.ordinal >= first;
-        let Some(replaced) = self.shelves[track].at(target).filter(is_lower) else {
-            return false;
-        };
+        let shown = self.shelves[track].at(self.position(now));
+        let Some(replaced) = shown.filter(is_lower) else { return false };
         let (next, start) = (replaced.ordinal, replaced.start);
         (self.tracks[track].next, self.tracks[track].asked_to) = (next, start);
         true

@@ -53,11 +53,14 @@ pub struct Shelf {
 }
 
 impl Shelf {
-    /// Takes the next segment, or another in a held one's place; play is at `position`. What has begun stays.
+    /// Takes the next segment, or another in a held one's place; play is at `position`. If that one is being shown, its
+    /// pictures from here on are the other's.
     pub fn push(&mut self, segment: Held, position: Duration) {
         match self.held.iter().position(|held| held.ordinal == segment.ordinal) {
-            Some(0) if self.begun => {}
-            Some(place) => self.held[place] = segment,
+            Some(place) => {
+                self.begun &= place > 0;
+                self.held[place] = segment;
+            }
             None if segment.end <= position => {}
             None => self.held.push_back(segment),
         }

@@ -126,6 +126,7 @@ impl DashPlayer {
         }
         let one = &mut self.tracks[track];
         one.chosen = Some(Chosen { level: decision.level, from: now, again: true });
+        one.gave_up = Some(now);
     }
 
     /// What the front's answer was like, so far.
@@ -211,7 +212,10 @@ impl DashPlayer {
                 };
                 let url = &exchange.address.url;
                 match read_index(&exchange.head, first, url, &window) {
-                    Ok(segments) => self.tracks[track].listed(level, segments, true),
+                    Ok(segments) => {
+                        self.tracks[track].listed(level, segments, true);
+                        self.begin_in_list(track, level);
+                    }
                     Err(error) => self.unreadable(now, (track, level), url, &error, io),
                 }
             }
@@ -279,6 +283,20 @@ impl DashPlayer {
             None if self.duration().is_none() => self.ends_with(track, level),
             _ => {}
         }
+        self.begin_in_list(track, level);
+    }
+
+    /// A track of which nothing was asked for yet begins with the segment at `begin_at`, once a list tells where it is.
+    fn begin_in_list(&mut self, track: usize, level: usize) {
+        let (begin, is_live) = (self.settings.begin_at, self.live().is_some());
+        let one = &mut self.tracks[track];
+        if is_live || begin == Duration::ZERO || one.level.is_some() {
+            return;
+        }
+        if let Some((first, last)) = one.listed_now(level) {
+            let found = (first..=last).rev().find(|at| starts_by(one.place(level, *at), begin));
+            one.next = found.unwrap_or(first);
+        }
     }
 
     /// What is missing or there twice is said, and played around.
@@ -333,6 +351,9 @@ impl DashPlayer {
         let position = self.position(now);
         let bytes = fetched.bytes;
         let held = Held { ordinal, start: segment.start, end, bps, bytes, frames, times, is_filler: false };
+        if self.settings.cache {
+            self.tracks[track].cached.insert((level, ordinal), held.clone());
+        }
         self.shelves[track].push(held, position);
         self.tracks[track].measured = Some(BitRate::from_bps(fetched.throughput_bps() as u64));
         (self.tracks[track].failures, self.tracks[track].skipped) = (0, 0);
@@ -376,6 +397,19 @@ impl DashPlayer {
         shown_of(frames, outside.before, segment.duration, length)
     }
 
+    /// A segment is fetched again at a level at which it came whole before: the browser has it still.
+    pub(super) fn from_cache(&mut self, now: Instant, track: usize, level: usize, held: Held) {
+        let (ordinal, bps) = (held.ordinal, held.bps);
+        let position = self.position(now);
+        self.shelves[track].push(held, position);
+        if self.tracks[track].is_video() {
+            let reason = format!("segment {ordinal} at {} kbit/s", bps / 1000);
+            self.events.say(now, "segment_from_cache", bps as f64, "bit/s", reason);
+        }
+        self.advance(now);
+        self.with_rule(now, track, |rule, now| rule.from_cache(level, now));
+    }
+
     fn manifest_came(&mut self, now: Instant, exchange: &Exchange, io: &mut dyn Io) {
         let read = Manifest::read_without(&exchange.head, &exchange.address.url, &self.failed_copies);
         let manifest = match read {
@@ -395,7 +429,8 @@ impl DashPlayer {
         self.left_out.extend(manifest.left_out.iter().cloned());
         let live = manifest.live;
         self.manifest = Some(manifest.clone());
-        let mut from = None;
+        let begin = if live.is_some() { Duration::ZERO } else { self.settings.begin_at };
+        let mut from = (begin > Duration::ZERO).then_some(begin);
         if let Some(Live { starts: Some(starts), .. }) = live {
             let edge = self.server_now(now).saturating_sub(starts);
             from = Some(edge.saturating_sub(self.live_delay(manifest.segment_length())));
@@ -406,19 +441,21 @@ impl DashPlayer {
         for one in &mut self.tracks {
             let within = from.unwrap_or(Duration::ZERO).saturating_sub(one.part.start);
             let ordinal = match one.listed_now(0) {
-                Some((first, last)) if live.is_some() => {
+                Some((first, last)) if from.is_some() => {
                     let starts_by = |at| starts_by(one.place(0, at), from.unwrap_or(Duration::ZERO));
                     (first..=last).rev().find(|at| starts_by(*at)).unwrap_or(first)
                 }
                 Some((first, _)) => first,
+                // The list that tells comes later (`begin_in_list`).
+                None if one.ladder.segment == Duration::ZERO => one.first,
                 None => one.first + within.as_nanos() / one.ladder.segment.as_nanos().max(1),
             };
             one.next = ordinal;
         }
         let asked = self.asked_at.unwrap_or(now);
         let begins = match self.tracks[0].place(0, self.tracks[0].next) {
-            Place::Found(segment) => segment.start,
-            _ => Duration::ZERO,
+            Place::Found(segment) => segment.start.max(begin),
+            _ => begin,
         };
         self.clock = Some(Clock::new(self.settings.prebuffer, self.settings.rebuffer, asked, begins));
     }

@@ -50,9 +50,9 @@ const LIVE_SEGMENTS: u64 = 3;
 ///
 /// Events: `http_request` (value: the first byte asked for; the reason is the target), `decision` (bit/s of the level that
 /// the rule chose; why, with estimate and buffer), `estimate` (bit/s), `segment_fetched` (bit/s at which it came; which, how
-/// large, how long), `manifest_flaw` (s at which segments are missing or there twice; where), `segment_abandoned` (B of it that came; why), `segment_skipped` (its number; why), `http_failure`
+/// large, how long), `segment_from_cache` (bit/s of its level; which), `manifest_flaw` (s at which segments are missing or there twice; where), `segment_abandoned` (B of it that came; why), `segment_skipped` (its number; why), `http_failure`
 /// (attempts that failed; why), `download_off` and `download_on` (s held when the buffer is full and when there is room),
-/// `http_redirect` (the status; where it leads), `segment_shown` and `level_changed` (bit/s, when it is shown), `frame_shown` (its number), `playout_start` (s since the
+/// `http_redirect` (the status; where it leads), `segment_shown` and `level_changed` (bit/s, when it is shown, and when another takes the place of one that is), `frame_shown` (its number), `playout_start` (s since the
 /// first request), `stall` (how many), `resume` (s stalled), `gap_jumped` (s), `buffer` (s held, each 0.5 s), `live_latency`
 /// (s from capture to where play is, each 0.5 s), at last `media_end` (pictures shown; why it ended).
 pub struct DashPlayer {
@@ -148,7 +148,7 @@ impl DashPlayer {
 
     /// Keeps the pictures' bytes for `take_bytes`, each segment's once: none is replaced. Call it before the start.
     pub fn keep_bytes(&mut self) {
-        self.settings.fast_switch = false;
+        (self.settings.fast_switch, self.settings.cache) = (false, false);
         self.kept = Some(VecDeque::new());
     }
 
@@ -423,7 +423,9 @@ impl DashPlayer {
             if !self.has_room_for_request(place) {
                 continue;
             }
-            if track.off.is_some()
+            if track.look.is_some() {
+                at(track.look);
+            } else if track.off.is_some()
                 && let Some(clock) = &self.clock
                 && clock.is_playing()
             {

@@ -35,9 +35,16 @@ settings! {
         /// A segment of pictures is asked for where all of it fits in the buffer, not wherever any of it does.
         /// Source: dash.js 5.2.1, streaming/controllers/ScheduleController.js.
         pub fits_whole: bool,
-        /// A level above those held takes their place, from 1.5 s after the picture that is shown on.
-        /// Source: dash.js 5.2.1, streaming/StreamProcessor.js, fast switching; 1.5 s is what it was seen to do.
+        /// A level above that of the segment that is shown takes its place, and that of all held after it.
+        /// Source: dash.js 5.2.1, streaming/StreamProcessor.js, fast switching.
         pub fast_switch: bool,
+        /// A segment that came whole is not asked for again at the same level: the browser's cache has it.
+        /// Source: RFC 9111 section 4.2.2, heuristic freshness.
+        #[serde(default)]
+        pub cache: bool,
+        /// Where in the media play begins, of what is on demand.
+        #[serde(default)]
+        pub begin_at: Duration,
         /// How much media is gathered before any is shown; with 0 s a segment is enough.
         pub prebuffer: Duration => |p| p.not_above(&["buffer"]),
         /// How much media is gathered after a stall before play goes on.
@@ -163,6 +170,8 @@ impl DashPlayerSettings {
             buffer: s(30),
             fits_whole: false,
             fast_switch: false,
+            cache: false,
+            begin_at: Duration::ZERO,
             prebuffer: Duration::ZERO,
             rebuffer: Duration::ZERO,
             persistent: true,
@@ -185,6 +194,7 @@ impl DashPlayerSettings {
                 buffer: s(18),
                 fits_whole: true,
                 fast_switch: true,
+                cache: true,
                 longest_request: s(20),
                 skips: 0,
                 ..usual

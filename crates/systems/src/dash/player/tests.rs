@@ -4,6 +4,7 @@ mod faults;
 mod live;
 mod parts;
 mod playing;
+mod switching;
 
 use std::sync::Arc;
 
@@ -25,22 +26,27 @@ fn at(seconds: u64) -> Instant {
     Instant::ZERO + Duration::from_secs(seconds)
 }
 
-/// 25 frames a second of equal size, a key frame each 2 s.
-fn level(bit_rate_bps: u64, seconds: u64) -> LevelSpec {
+/// 25 frames a second of equal size, a key frame each `segment` seconds.
+fn level(bit_rate_bps: u64, seconds: u64, segment: u64) -> LevelSpec {
     let clip = ClipSpec {
         name: format!("{bit_rate_bps}"),
         duration: Duration::from_secs(seconds),
         frame_interval: ms(40),
-        frame_bytes: vec![(bit_rate_bps / 200) as u32; 50].into(),
+        frame_bytes: vec![(bit_rate_bps / 200) as u32; 25 * segment as usize].into(),
         key_frames: vec![0].into(),
         ..ClipSpec::default()
     };
     LevelSpec { bit_rate_bps, size: (320, 180), clip }
 }
 
+/// In segments of 2 s.
 fn ladder(rates: &[u64], seconds: u64) -> LadderSpec {
-    let video = rates.iter().map(|rate| level(*rate, seconds)).collect();
-    LadderSpec { name: "ladder".into(), segment: ms(2_000), video, audio: None }
+    ladder_of(rates, seconds, 2)
+}
+
+fn ladder_of(rates: &[u64], seconds: u64, segment: u64) -> LadderSpec {
+    let video = rates.iter().map(|rate| level(*rate, seconds, segment)).collect();
+    LadderSpec { name: "ladder".into(), segment: Duration::from_secs(segment), video, audio: None }
 }
 
 fn with_sound(mut ladder: LadderSpec, seconds: u64) -> LadderSpec {

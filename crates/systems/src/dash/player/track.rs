@@ -1,11 +1,11 @@
 //! One track's way through the presentation: which segment is next, at which level, and what is known of each level.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
 use streamgauge_base::{BitRate, Duration, Instant};
 
-use super::clock::ROUNDING;
+use super::clock::{Held, ROUNDING};
 use super::fragment::Timing;
 use crate::abr::{Ladder, Rule};
 use crate::dash::manifest::{
@@ -104,8 +104,13 @@ pub struct Track {
     pub chosen: Option<Chosen>,
     /// Where what has been asked for ends in the presentation.
     pub asked_to: Duration,
-    /// The buffer is full since then.
+    /// The buffer is full since then, and is looked at again at that time.
     pub off: Option<Instant>,
+    pub look: Option<Instant>,
+    /// Segments that came whole, by level and ordinal, where a browser's cache keeps them.
+    pub cached: HashMap<(usize, u64), Held>,
+    /// When one was last given up.
+    pub gave_up: Option<Instant>,
     /// Attempts that failed at the segment that is next, and when it is asked for again.
     pub failures: u32,
     pub again: Option<Instant>,
@@ -139,6 +144,9 @@ impl Track {
             chosen: None,
             asked_to: Duration::ZERO,
             off: None,
+            look: None,
+            cached: HashMap::new(),
+            gave_up: None,
             failures: 0,
             again: None,
             skipped: 0,

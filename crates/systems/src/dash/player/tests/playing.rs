@@ -8,7 +8,7 @@ use crate::dash::origin::{MASTER, RANGES_MASTER, RANGES_MPD, TIMELINE_MPD};
 const FORMS: [&str; 5] = [MPD, TIMELINE_MPD, RANGES_MPD, MASTER, RANGES_MASTER];
 
 /// The numbers of the frames shown are all there are, each once and in order.
-fn shows_all(events: &[Event], frames: usize) {
+pub(super) fn shows_all(events: &[Event], frames: usize) {
     let shown = values(events, "frame_shown");
     let first_wrong = shown.iter().zip(0..).find(|(shown, number)| **shown != f64::from(*number));
     assert!(shown.len() == frames && first_wrong.is_none(), "{} shown, wrong: {first_wrong:?}", shown.len());
@@ -16,7 +16,7 @@ fn shows_all(events: &[Event], frames: usize) {
 }
 
 /// From the first picture on there is media and there are stalls, and nothing else.
-fn adds_up(events: &[Event], seconds: f64) {
+pub(super) fn adds_up(events: &[Event], seconds: f64) {
     let start = named(events, "playout_start")[0].at;
     let end = named(events, MEDIA_END)[0].at;
     let stalled: f64 = values(events, "resume").iter().sum();
@@ -71,7 +71,7 @@ fn where_a_segment_must_fit_whole_less_is_held() {
     shows_all(&events, 1_000);
     let most = values(&events, "buffer").into_iter().fold(0.0, f64::max);
     assert!((4.0..=6.0).contains(&most), "{most}");
-    assert!(values(&events, "download_on").iter().all(|held| (3.99..=4.0).contains(held)));
+    assert!(values(&events, "download_on").iter().all(|held| (3.49..=4.0).contains(held)));
     // None fits a buffer that is shorter than one.
     let settings = DashPlayerSettings { buffer: ms(1_500), fits_whole: true, ..fixed(0) };
     shows_all(&play(presented(&ladder(&[400_000], 10)), settings, MPD, pipe(8_000_000), 60), 250);
@@ -148,54 +148,6 @@ fn a_segment_that_is_given_up_comes_at_the_level_that_the_rule_named() {
     assert!(again.reason.starts_with(&format!("segment {number} at {to} kbit/s")), "{}", again.reason);
     assert!(fetched.len() == 30 && again.at > given_up[0].at);
     assert!(named(&abandoning(false), "segment_abandoned").is_empty());
-}
-
-/// Of each segment that was asked for again: its number and the rates at which it was fetched, kbit/s.
-fn fetched_again(events: &[Event]) -> Vec<(u64, Vec<u64>)> {
-    let mut of: std::collections::BTreeMap<u64, Vec<u64>> = std::collections::BTreeMap::new();
-    for event in named(events, "segment_fetched") {
-        // "segment 7 at 2000 kbit/s: ..."
-        let words: Vec<&str> = event.reason.split(' ').collect();
-        of.entry(words[1].parse().unwrap()).or_default().push(words[3].parse().unwrap());
-    }
-    of.into_iter().filter(|(_, rates)| rates.len() > 1).collect()
-}
-
-#[test]
-fn what_is_held_at_less_is_fetched_again_where_fast_switching_is_on() {
-    let ladder = ladder(&[100_000, 500_000, 2_000_000], 60);
-    let playing = |fast_switch| {
-        // It rises as the buffer fills.
-        let settings =
-            DashPlayerSettings { rule: "bba-0".into(), fast_switch, ..DashPlayerSettings::default() };
-        play(presented(&ladder), settings, MPD, pipe(6_000_000), 100)
-    };
-    let (fast, plain) = (playing(true), playing(false));
-    for events in [&fast, &plain] {
-        shows_all(events, 1_500);
-        adds_up(events, 60.0);
-        assert!(named(events, "stall").is_empty());
-    }
-    assert!(fetched_again(&plain).is_empty());
-    let again = fetched_again(&fast);
-    assert!(!again.is_empty() && again.iter().all(|(_, rates)| rates.is_sorted()), "{again:?}");
-    // Shown is what came last, so the viewer sees more of the top level.
-    let top = |events: &[Event]| values(events, "segment_shown").iter().filter(|bps| **bps == 2e6).count();
-    assert!(top(&fast) > top(&plain), "{} {}", top(&fast), top(&plain));
-    for (number, rates) in &again {
-        let back_to = format!("segment {number} again");
-        let back = named(&fast, "decision").into_iter().find(|event| event.reason.starts_with(&back_to));
-        let told = named(&fast, "segment_shown");
-        let shown = told.iter().find(|event| event.reason == format!("segment {number}")).unwrap();
-        let (first, last) = (rates[0] as f64 * 1e3, rates[rates.len() - 1] as f64 * 1e3);
-        // What has begun when its better comes is shown to its end.
-        assert!([first, last].contains(&shown.value.unwrap()), "{number} {rates:?} {shown:?}");
-        // It goes back to the segment that is shown 1.5 s later, which is 2 s long.
-        if let Some(back) = back {
-            let wait = shown.at.as_secs_f64() - back.at.as_secs_f64();
-            assert!((-0.5..=1.5).contains(&wait), "{wait}");
-        }
-    }
 }
 
 /// A player whose bytes are kept, shared with who looks at them afterwards.
