@@ -70,9 +70,10 @@ class Player:
 
 
 _TUNED = frozenset({"buffer", "initial", "safety_factor", "cmcd"})
+_IN_A_PAGE = _TUNED | {"begin_at"}
 _BROWSER: dict[str, Any] = {
     "script": "browser_player.py",
-    "takes": _TUNED,
+    "takes": _IN_A_PAGE,
     "holds": True,
     "early": True,
     "levels_by": "player",
@@ -84,7 +85,7 @@ PLAYERS: dict[str, Player] = {
         title="dash.js in Chromium",
         library="dashjs",
         rules=(DEFAULT, "dynamic", "throughput", "bola", "l2a", "lolp"),
-        **{**_BROWSER, "takes": _TUNED | {"fast_switch"}},
+        **{**_BROWSER, "takes": _IN_A_PAGE | {"fast_switch"}},
     ),
     "hlsjs": Player(title="hls.js in Chromium", library="hlsjs", rules=(DEFAULT,), **_BROWSER),
     "shaka": Player(title="Shaka Player in Chromium", library="shaka", rules=(DEFAULT,), **_BROWSER),
@@ -120,6 +121,7 @@ PLAYERS: dict[str, Player] = {
 CMCD = ("off", "query", "header")
 """The first is every player's own. With it on dash.js 5.2.1 goes on fetching segments that it gave up."""
 HTTP = ("1.1", "2", "3")
+BEGINNING = "0 s"
 
 
 def _player(parameters: Mapping[str, Any]) -> str:
@@ -313,6 +315,7 @@ def _settings(flow: FlowSetup) -> dict[str, Any]:
         "initial_bps": None if initial is None else Rate(initial).bps,
         "safety_factor": None if factor is None else float(factor),
         "fast_switch": told.get("fast_switch", DEFAULT),
+        "begin_s": Time(told.get("begin_at", BEGINNING)).s,
         # Of the ports that flows have some are X11's or IRC's, to which browsers do not go by themselves.
         "flags": [f"--explicitly-allowed-ports={flow.port}"],
         # Of the server's certificate, by which the browser knows it.
@@ -433,8 +436,8 @@ def _unfit(values: Mapping[str, ParameterValue | None]) -> Excess | None:
             why=f"player {name} does not speak HTTP/{values['http']}; expected {player.http} at most",
             hint=f"{', '.join(able)} do",
         )
-    for parameter in ("buffer", "initial", "safety_factor", "fast_switch"):
-        if parameter not in player.takes and values[parameter] not in (None, "none", DEFAULT):
+    for parameter in ("buffer", "initial", "safety_factor", "fast_switch", "begin_at"):
+        if parameter not in player.takes and values[parameter] not in (None, "none", DEFAULT, BEGINNING):
             able = [one for one, its in PLAYERS.items() if parameter in its.takes]
             return Excess(
                 name=parameter,
@@ -491,6 +494,9 @@ SYSTEM = System(
             kind=(DEFAULT, "on", "off"),
             default=DEFAULT,
             help="whether it fetches again at a higher level what it holds; default: its own way",
+        ),
+        "begin_at": Parameter(
+            name="begin_at", kind=Time, default=BEGINNING, help="where in the media play begins"
         ),
     },
     unfit=_unfit,

@@ -85,7 +85,7 @@ function makePlayer(video, settings, tell) {
     else tell.fail(why);
   });
 
-  return { load: (url) => player.attachSource(url.dash) };
+  return { load: (url) => player.attachSource(url.dash, settings.begin_s) };
 }
 
 // The reason that dash.js gives, a text or an object of numbers and texts, as one line.

@@ -12,6 +12,7 @@ function makePlayer(video, settings, tell) {
     config.maxMaxBufferLength = settings.buffer_s;
   }
   if (settings.initial_bps !== null) config.abrEwmaDefaultEstimate = settings.initial_bps;
+  if (settings.begin_s > 0) config.startPosition = settings.begin_s;
   if (settings.safety_factor !== null) config.abrBandWidthFactor = settings.safety_factor;
   if (settings.cmcd !== "off") {
     config.cmcd = { sessionId: settings.session, contentId: "clip", useHeaders: settings.cmcd === "header" };

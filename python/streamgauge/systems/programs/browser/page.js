@@ -173,6 +173,7 @@ async function main() {
     tell.fail(`the media cannot be played (${why})`);
   });
   video.requestVideoFrameCallback((now) => watch.begin(now));
+  video.addEventListener("resize", () => say("picture_height", video.videoHeight, "1", "lines of the picture that is shown"));
   setInterval(() => watch.look(), LOOK_MS);
   setInterval(flush, FLUSH_MS);
 

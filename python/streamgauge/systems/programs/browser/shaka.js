@@ -50,7 +50,7 @@ function makePlayer(video, settings, tell) {
     async load(url) {
       try {
         await player.attach(video);
-        await player.load(url.dash);
+        await player.load(url.dash, settings.begin_s > 0 ? settings.begin_s : null);
         await video.play();
       } catch (error) {
         if (error.code !== undefined && error.category !== undefined) failed(error);
