@@ -21,17 +21,20 @@ from streamgauge.crosscheck.trials import Bench, CaseRuns
 
 @pytest.fixture(scope="module")
 def document(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Half of the 20 sessions, those on which most is decided: a second each, their mutants included."""
-    patterns, out = ("*/square", "*/steps"), tmp_path_factory.mktemp("abr")
+    """Of the 30 sessions those on which most is decided, their mutants included."""
+    patterns, out = ("*s-square", "*s-steps"), tmp_path_factory.mktemp("abr")
     return crosscheck(CrosscheckRequest(out=out, matter=ABR, patterns=patterns, reference="sim"))
 
 
 def test_a_player_is_equivalent_to_itself(document: dict[str, Any]) -> None:
     assert document["schema"] == "streamgauge.crosscheck-abr/1"
     verdicts = [row["verdict"] for row in document["rows"]]
-    assert len(verdicts) == 60
-    # Where a threshold is near, three trials leave a row open now and then; none may differ.
-    assert verdicts.count("equivalent") >= 55 and set(verdicts) <= {"equivalent", "inconclusive"}
+    assert len(verdicts) >= 95
+    # Where a threshold is near a row stays open now and then, as no margin grows with it; none may differ.
+    assert verdicts.count("equivalent") >= 0.8 * len(verdicts) and set(verdicts) <= {
+        "equivalent",
+        "inconclusive",
+    }
 
 
 def test_every_mutant_is_rejected(document: dict[str, Any]) -> None:
@@ -40,12 +43,12 @@ def test_every_mutant_is_rejected(document: dict[str, Any]) -> None:
         mutant.name: True for mutant in ABR.mutants
     }
     by = {one["name"]: one["cases"] for one in document["mutants"]}
-    assert any(rows for case, rows in by["no-abandonment"].items() if "/square" in case)
+    assert any(rows for case, rows in by["no-abandonment"].items() if "-square" in case)
 
 
 def test_a_case_says_what_was_drawn_and_what_was_asked_for(document: dict[str, Any]) -> None:
     for case in document["cases"]:
-        assert set(case["conditions"]) == {"rate", "rtt", "queue", "ladder", "segment", "buffer"}
+        assert set(case["conditions"]) == {"rate", "rtt", "queue", "ladder", "segment", "buffer", "begin"}
         for asked in case["asked"].values():
             times = [time for time, _, _ in asked]
             assert times == sorted(times) and len(times) > 5
@@ -55,7 +58,7 @@ def test_a_case_says_what_was_drawn_and_what_was_asked_for(document: dict[str, A
 
 @pytest.fixture
 def case() -> AbrCase:
-    (found,) = select(ABR, ["dashjs-throughput/constant"])
+    (found,) = select(ABR, ["dashjs-throughput/4s-constant"])
     return found
 
 
@@ -88,7 +91,7 @@ def test_made_up_differences_are_rejected(
 
 
 def test_asking_while_there_is_any_room_is_explained_by_that(tmp_path: Path) -> None:
-    (case,) = select(ABR, ["dashjs-throughput/trace"])
+    (case,) = select(ABR, ["dashjs-throughput/4s-constant"])
     bench = Bench(ABR, tmp_path, EmuSettings(), reference="sim")
     real = runs(bench, "real", varied(case, {"fits_whole": "off"}))
     found = {case.id: (runs(bench, "sim", case), real)}
@@ -104,9 +107,9 @@ def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_json_and_resuming(tmp_path: Path) -> None:
-    arguments = ("--quick", "--case", "shaka/constant", "--against", "sim", "--json", "--out", "here")
+    arguments = ("--quick", "--case", "shaka/2s-constant", "--against", "sim", "--json", "--out", "here")
     data = json.loads(run(*arguments, cwd=tmp_path).stdout)
-    assert {row["case"] for row in data["rows"]} == {"shaka/constant"}
+    assert {row["case"] for row in data["rows"]} == {"shaka/2s-constant"}
     assert json.loads((tmp_path / "here" / "crosscheck-abr.json").read_text()) == data
     times = {file: file.stat().st_mtime_ns for file in tmp_path.rglob("trial.json")}
     assert times
@@ -117,7 +120,7 @@ def test_json_and_resuming(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--case", "dashj/square"), "did you mean 'dashjs/square'?"),
+        (("--case", "dashj/2s-square"), "did you mean 'dashjs/2s-square'?"),
         (("--with", "ns3"), "has nothing to compare in crosscheck abr"),
         (("--quick", "--docs", "page.md"), "leave --quick"),
     ],

@@ -96,6 +96,8 @@ def crosscheck_command(
         print()
     else:
         _show(found)
+        for sentence in request.matter.closing(found):
+            say(escape(sentence))
     if found["interrupted"]:
         remark(f"interrupted; what finished is kept in {request.out}; the same command goes on from there")
         return INTERRUPTED

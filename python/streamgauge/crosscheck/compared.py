@@ -102,10 +102,14 @@ class CrosscheckMatter:
     """One mechanism each, that may explain a difference."""
     lacking: Callable[[Any, str | None], str | None] = field(default=lambda case, way: None)
     """Why this machine cannot run a case's real trials in that way; None if it can."""
+    prepared: Callable[[Any], Any] = field(default=lambda case: case)
+    """The case as it runs against emu: with the media that its real trials play, made on first use."""
     about: Callable[[Any, Sequence[Mapping[str, Any]], Sequence[Mapping[str, Any]]], dict[str, Any]] = field(
         default=lambda case, sim, emu: {}
     )
     """What else the document has of a case, by what its trials in sim and in emu left."""
+    closing: Callable[[Mapping[str, Any]], Sequence[str]] = field(default=lambda document: ())
+    """Sentences that sum up a document, printed at the end."""
     third: Callable[[Sequence[Any], Path], Mapping[str, Sequence[Found]]] | None = None
     """Runs of somebody else's simulator, by the case's id."""
     require_third: Callable[[], object] | None = None

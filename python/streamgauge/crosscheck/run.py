@@ -87,6 +87,8 @@ def crosscheck(request: CrosscheckRequest) -> dict[str, Any]:
             raise CannotRunError(f"this machine cannot run {mode}: {lacking}")
     began, load = time.monotonic(), os.getloadavg()[0]
     able, skipped = _able(wanted, request)
+    if request.reference == "emu":
+        able = [matter.prepared(case) for case in able]
     bench = Bench(matter, request.out, request.emu, request.progress, request.reference)
     found = bench.run(able)
     third: Mapping[str, Sequence[Found]] = {}

@@ -1,15 +1,16 @@
 """What is run: a session of one player on a link, drawn by a seed, as ordinary scenarios.
 
-A subject is a player that ships with one of its rules; `SUBJECTS` times `KINDS` are the cases. A case's
-conditions depend on `DRAW`, its id and the name of what is drawn alone: another case, or one more thing that
-is drawn, changes no other condition.
+A subject is a player that ships with one of its rules. Every subject meets every length of segments in
+`SEGMENTS_S`, each length on two kinds of link, and over its lengths all of `KINDS` (`kinds_of`). The ladder,
+the buffer, the position where play begins and the link are drawn. A case's conditions depend on `DRAW`, its
+id and the name of what is drawn alone: another case, or one more thing that is drawn, changes no other.
 
 ============  ============================================================================================
 kind          the bottleneck's rate
 ============  ============================================================================================
 ``constant``  1.03 to 1.25 times a level's rate, so that shares of it that a rule may have tell
-``steps``     four rates, 8 to 14 s apart
-``square``    1 to 1.6 times the highest level, then 1.3 to 2.5 times the lowest; 20 to 30 s a period; BOLA's
+``steps``     four rates, 7 to 11 s apart
+``square``    1 to 1.6 times the highest level, then 1.3 to 2.5 times the lowest; 16 to 24 s a period; BOLA's
               as `FALL` says
 ``trace``     a shipped trace from a second that is drawn, scaled to a mean that is drawn
 ============  ============================================================================================
@@ -18,40 +19,51 @@ kind          the bottleneck's rate
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Final, Literal, TypeVar
 
 import numpy as np
 
 from streamgauge.crosscheck.cases import MARK
+from streamgauge.media import prepare_ladder
+from streamgauge.media.ladder import short_name
 from streamgauge.scenario import Scenario
+from streamgauge.scenario.clips import media_ladder
 from streamgauge.scenario.draws import draw
+from streamgauge.scenario.flow import Clip
+from streamgauge.scenario.overrides import override
 from streamgauge.scenario.path import TraceFile, shipped_traces
 from streamgauge.scenario.path.capacity import bits_until
 from streamgauge.systems.registry import ADAPTIVE, ADAPTIVE_ELSEWHERE
 
-__all__ = ["KINDS", "SUBJECTS", "AbrCase", "AbrKind", "ComparedPlayer", "cases"]
+__all__ = ["KINDS", "SUBJECTS", "AbrCase", "AbrKind", "ComparedPlayer", "cases", "kinds_of", "with_files"]
 
 AbrKind = Literal["constant", "steps", "square", "trace"]
 Json = dict[str, Any]
 _Value = TypeVar("_Value")
 
 KINDS: Final[tuple[AbrKind, ...]] = ("constant", "steps", "square", "trace")
-DRAW: Final = 20261124
-"""The seed of the conditions."""
+DRAW: Final = 20261135
+"""The seed of the conditions: one with which each player meets each ladder, buffer and position."""
 FLOW: Final = "video"
 QUICK_S: Final = 20.0
-MEDIA_S: Final = (60, 75, 95)
-"""Longer than a session and what a player may hold: the first that is."""
+MEDIA_S: Final = 108
+"""A whole number of segments of each length, and more than a session from any position and its buffer."""
 PHASE: Final = "100 ms"
 """Sessions begin within so much of each other: no threshold of a rule is met in every trial alike."""
 LADDERS: Final[tuple[tuple[str, tuple[int, ...]], ...]] = (
     ("bigbuckbunny", (235, 560, 1050, 1750, 3000)),
     ("carphone", (100, 250, 500, 800, 1500)),
+    ("bikes", (300, 700, 1500, 3000)),
 )
 """What is played: a source, and its levels in kbit/s."""
-SEGMENTS_S: Final = (2, 4)
+SEGMENTS_S: Final = (2, 4, 6)
+POSITIONS_S: Final = (0, 10, 21)
+"""Where in the media play begins: at its start, and where few segments begin, or none."""
+_LINKS: Final[tuple[tuple[AbrKind, AbrKind], ...]] = (("constant", "square"), ("steps", "trace"))
+TRIALS: Final = 8
+"""Valid real ones of each case."""
 
 
 @dataclass(frozen=True)
@@ -60,10 +72,10 @@ class SquareRange:
 
     first: tuple[float, float, int] = (1, 1.6, -1)
     second: tuple[float, float, int] = (1.3, 2.5, 0)
-    period_s: tuple[float, float] = (20, 30)
+    period_s: tuple[float, float] = (16, 24)
 
 
-FALL: Final = SquareRange((2.3, 2.8, -1), (0.8, 0.92, -1), (40, 50))
+FALL: Final = SquareRange((2.3, 2.8, -1), (0.8, 0.92, -1), (30, 40))
 """It fills the buffer at the highest level, then bears less than that. Here alone BOLA, which stays while the
 buffer is full, and the throughput rule, which falls at once, surely differ: BOLA begins as that rule and may
 rise no higher, and what a rate near the lowest level does is decided by abandonment."""
@@ -80,13 +92,13 @@ class ComparedPlayer:
     """The rule of system `dash`."""
     told: Mapping[str, str] = field(default_factory=dict)
     """What else both are told: nothing, as its authors set it."""
-    buffers_s: tuple[int, ...] = (10, 12)
+    buffers_s: tuple[int, ...] = (10, 14, 18)
     """How much it may hold, one of them: small, so that a buffer is full, and requests pause."""
-    trials: int = 3
-    """Real ones of each case."""
     square: SquareRange = SquareRange()
-    length_s: float = 45
+    length_s: float = 36
     """Of a session."""
+    tells_shown: bool = True
+    """The program reports which level it shows, besides the one that it chooses."""
 
 
 ALONE: Final = {"fast_switch": "off"}
@@ -94,12 +106,10 @@ ALONE: Final = {"fast_switch": "off"}
 SUBJECTS: Final[Mapping[str, ComparedPlayer]] = {
     "dashjs": ComparedPlayer("dashjs", "default", "dashjs-dynamic"),
     "dashjs-throughput": ComparedPlayer("dashjs", "throughput", "dashjs-throughput", ALONE),
-    # It reckons with 18 s at least: with less it decides as the throughput rule does. It varies most.
-    "dashjs-bola": ComparedPlayer(
-        "dashjs", "bola", "dashjs-bola", ALONE, (24, 30), trials=5, square=FALL, length_s=60
-    ),
+    # It reckons with 18 s at least: with less it decides as the throughput rule does.
+    "dashjs-bola": ComparedPlayer("dashjs", "bola", "dashjs-bola", ALONE, (24, 30), square=FALL, length_s=48),
     "hlsjs": ComparedPlayer("hlsjs", "default", "hlsjs"),
-    "shaka": ComparedPlayer("shaka", "default", "shaka"),
+    "shaka": ComparedPlayer("shaka", "default", "shaka", tells_shown=False),
 }
 
 
@@ -108,7 +118,7 @@ class AbrCase:
     """One comparison: a session that runs in both modes, and how often."""
 
     id: str
-    """``dashjs-bola/square``: who, and how the link's rate changes."""
+    """``dashjs-bola/4s-square``: who, how long segments are, and how the link's rate changes."""
     kind: AbrKind
     scenario: Scenario
     emu: int
@@ -119,8 +129,11 @@ class AbrCase:
     """The ladder, ascending."""
     segment_s: int
     buffer_s: int
+    begin_s: int
+    """Where in the media play begins."""
     conditions: Mapping[str, str]
-    """What was drawn, in words: ``rate``, ``rtt``, ``queue``, ``ladder``, ``segment``, ``buffer``."""
+    """What was drawn, in words: ``rate``, ``rtt``, ``queue``, ``ladder``, ``segment``, ``buffer``, ``begin``
+    (where in the media play begins)."""
     quick: bool
     is_mix: bool = False
 
@@ -132,28 +145,38 @@ class AbrCase:
 
 def cases(*, quick: bool = False) -> list[AbrCase]:
     """Every case. `quick`: 20 s and fewer runs; for looking, never for docs."""
-    return [_case(subject, kind, quick) for subject in SUBJECTS for kind in KINDS]
+    return [
+        _case(subject, segment_s, kind, quick)
+        for subject in SUBJECTS
+        for segment_s in SEGMENTS_S
+        for kind in kinds_of(subject, segment_s)
+    ]
 
 
-def _case(subject: str, kind: AbrKind, quick: bool) -> AbrCase:
-    name = f"{subject}/{kind}"
+def kinds_of(subject: str, segment_s: int) -> tuple[AbrKind, AbrKind]:
+    """The links on which a subject plays segments of that length: the two pairs by turns."""
+    turn = list(SUBJECTS).index(subject) + SEGMENTS_S.index(segment_s)
+    return _LINKS[turn % len(_LINKS)]
+
+
+def _case(subject: str, segment: int, kind: AbrKind, quick: bool) -> AbrCase:
+    name = f"{subject}/{segment}s-{kind}"
     player = SUBJECTS[subject]
     length = QUICK_S if quick else player.length_s
     drawn = _Draws(name, player.square, length)
     source, levels = drawn.one_of("ladder", LADDERS)
-    segment, buffer = drawn.one_of("segment", SEGMENTS_S), drawn.one_of("buffer", player.buffers_s)
+    buffer, begin = drawn.one_of("buffer", player.buffers_s), drawn.one_of("begin", POSITIONS_S)
     rate, words, mean_kbps = _RATES[kind](drawn, levels)
     one_way_ms = round(drawn.between("rtt", 20, 200) / 2)
     queue = max(20_000, round(mean_kbps * 125 * drawn.between("queue", 0.1, 0.6), -3))
-    media = next(media for media in MEDIA_S if media > player.length_s + buffer)
     if isinstance(rate, dict) and "steps" in rate:
         rate = {"steps": [step for step in rate["steps"] if float(step["at"].split()[0]) < length]}
     delay = f"{one_way_ms:g} ms"
-    held = {"buffer": f"{buffer} s"}
+    held = {"buffer": f"{buffer} s", "begin_at": f"{begin} s"}
     scenario = Scenario.model_validate(
         {
             "id": f"{MARK}abr/{'quick/' if quick else ''}{name}",
-            "title": f"{subject}, rate {kind}, {2 * one_way_ms} ms",
+            "title": f"{subject}, segments of {segment} s, rate {kind}, {2 * one_way_ms} ms",
             "path": {
                 "down": {"rate": rate, "queue": f"droptail {queue:.0f} B", "delay": delay},
                 "up": {"delay": delay},
@@ -167,7 +190,7 @@ def _case(subject: str, kind: AbrKind, quick: bool) -> AbrCase:
                         "source": source,
                         "ladder": [f"{level}k" for level in levels],
                         "segment": f"{segment} s",
-                        "duration": f"{media} s",
+                        "duration": f"{MEDIA_S} s",
                     },
                     "sim": {
                         "system": ADAPTIVE,
@@ -185,7 +208,7 @@ def _case(subject: str, kind: AbrKind, quick: bool) -> AbrCase:
             "start_phase": PHASE,
         }
     )
-    emu, sim = (2, 6) if quick else (player.trials, 12)
+    emu, sim = (2, 6) if quick else (TRIALS, 12)
     return AbrCase(
         id=name,
         kind=kind,
@@ -195,6 +218,7 @@ def _case(subject: str, kind: AbrKind, quick: bool) -> AbrCase:
         levels_bps=tuple(1000 * level for level in levels),
         segment_s=segment,
         buffer_s=buffer,
+        begin_s=begin,
         conditions={
             "rate": words,
             "rtt": f"{2 * one_way_ms} ms",
@@ -202,9 +226,22 @@ def _case(subject: str, kind: AbrKind, quick: bool) -> AbrCase:
             "ladder": f"{source} {'/'.join(map(str, levels))} kbit/s",
             "segment": f"{segment} s",
             "buffer": f"{buffer} s",
+            "begin": f"{begin} s",
         },
         quick=quick,
     )
+
+
+def with_files(case: AbrCase) -> AbrCase:
+    """The case with the files that its real trials play, in sim too: a ladder's own frames, not those that
+    ship scaled to its rates. Encoded on first use. Raises MediaError, CannotRunError."""
+    clip = case.scenario.flows[FLOW].clip
+    assert isinstance(clip, Clip) and clip.ladder is not None and clip.duration is not None
+    ladder = media_ladder(clip, clip.duration)
+    folder = prepare_ladder(ladder)
+    files = [str(folder / f"{short_name(rate)}.mp4") for rate in ladder.rates_bps]
+    played = {"files": files, "segment": f"{case.segment_s} s"}
+    return replace(case, scenario=override(case.scenario, {f"flows.{FLOW}.clip": played}))
 
 
 _Drawn = tuple[Any, str, float]
@@ -240,7 +277,7 @@ def _steps(drawn: _Draws, levels: Sequence[int]) -> _Drawn:
         rate = drawn.between(f"rate {number}", 1.2 * levels[0], 1.3 * levels[-1])
         rates.append(rate)
         steps.append({"at": f"{at:.0f} s", "rate": f"{rate:.0f} kbit/s"})
-        at += drawn.between(f"length {number}", 8, 14)
+        at += drawn.between(f"length {number}", 7, 11)
     words = ", ".join(f"{one['rate'].split()[0]} from {one['at']}" for one in steps) + " (kbit/s)"
     return {"steps": steps}, words, sum(rates) / len(rates)
 
@@ -261,7 +298,7 @@ def _square(drawn: _Draws, levels: Sequence[int]) -> _Drawn:
 def _trace(drawn: _Draws, levels: Sequence[int]) -> _Drawn:
     name = drawn.one_of("trace", sorted(shipped_traces()))
     seconds = _by_second(name)
-    begin = draw(DRAW, drawn.case, "begin", 0, len(seconds) - 1)
+    begin = draw(DRAW, drawn.case, "from", 0, len(seconds) - 1)
     some = [seconds[(begin + second) % len(seconds)] for second in range(round(drawn.length_s))]
     mean = drawn.between("mean", levels[1], levels[-1])
     scale = mean / (sum(some) / len(some))

@@ -7,27 +7,27 @@ from typing import Any, Final
 
 import altair as alt
 
-from streamgauge.crosscheck.abr.cases import KINDS
 from streamgauge.report.chart import BLUE, VERMILION, DrawnFigure, spec_of
 
 __all__ = ["figures"]
 
 _SOURCE = alt.NamedData(name="source")
 _MODES: Final = ("sim", "emu")
+COLUMNS: Final = 6
+"""A row for each player."""
 
 
 def figures(document: Mapping[str, Any]) -> list[DrawnFigure]:
-    """Levels over time, a panel a case: a row for each player, a column for each kind of link."""
+    """Levels over time, a panel a case, a row for each player."""
     rows = []
-    subjects: dict[str, None] = {}
+    panels: dict[str, None] = {}
     for case in document["cases"]:
         if set(case["asked"]) != set(_MODES):
             continue
-        subject, _, kind = case["id"].partition("/")
-        subjects[subject] = None
+        panels[case["id"]] = None
         for mode, asked in case["asked"].items():
             for time_s, level, _ in asked:
-                rows.append((time_s, case["levels_bps"][level] / 1e3, mode, subject, kind))
+                rows.append((time_s, case["levels_bps"][level] / 1e3, mode, case["id"]))
     if not rows:
         return []
     chart = (
@@ -38,12 +38,8 @@ def figures(document: Mapping[str, Any]) -> list[DrawnFigure]:
             y=alt.Y("v:Q", title="kbit/s", scale=alt.Scale(type="sqrt"), axis=alt.Axis(tickCount=4)),
             color=alt.Color("m:N", title=None, scale=alt.Scale(domain=list(_MODES), range=[BLUE, VERMILION])),
         )
-        .properties(width=185, height=95)
-        .facet(
-            row=alt.Row("s:N", title=None, sort=list(subjects)),
-            column=alt.Column("k:N", title=None, sort=list(KINDS)),
-            spacing=12,
-        )
+        .properties(width=120, height=80)
+        .facet(alt.Facet("c:N", title=None, sort=list(panels)), columns=COLUMNS, spacing=12)
         .resolve_scale(y="independent")
     )
     return [
@@ -52,7 +48,7 @@ def figures(document: Mapping[str, Any]) -> list[DrawnFigure]:
             "Levels asked for over time",
             "The level of each request for a segment, in sim and in emu; one run of each, seed 1.",
             spec_of(chart),
-            ("t", "v", "m", "s", "k"),
+            ("t", "v", "m", "c"),
             tuple(rows),
         )
     ]

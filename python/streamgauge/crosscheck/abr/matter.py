@@ -9,9 +9,10 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from streamgauge.crosscheck.abr.cases import FLOW, AbrCase, cases
+from streamgauge.crosscheck.abr.cases import FLOW, AbrCase, cases, with_files
 from streamgauge.crosscheck.abr.measure import keep_session
 from streamgauge.crosscheck.abr.quantities import quantity
+from streamgauge.crosscheck.abr.shares import sentences
 from streamgauge.crosscheck.compared import CrosscheckMatter, Mutant, Variant
 from streamgauge.errors import ScenarioError
 from streamgauge.scenario import lower, override
@@ -32,7 +33,7 @@ MUTANTS: Final = (
         {"rule": "dashjs-throughput"},
     ),
     Mutant("no-safety-factor", "levels may need all of the throughput", "*", {"safety_factor": 1.0}),
-    Mutant("no-abandonment", "no segment is given up", "*", {"abandonment": "off"}),
+    Mutant("no-abandonment", "no segment is given up", "*-square", {"abandonment": "off"}),
     Mutant("no-fast-switch", "what is held stays, whatever is chosen", "dashjs/*", {"fast_switch": "off"}),
     Mutant(
         "hlsjs-is-vlc",
@@ -51,11 +52,9 @@ MUTANTS: Final = (
 SWITCHES: Final[Mapping[str, Variant]] = {
     "abandonment off": {"abandonment": "off"},
     "fits_whole off": {ONLY: "dashjs*", "fits_whole": "off"},
-    "start at 499 kbit/s": {ONLY: "hlsjs/*", "initial_rate": "499 kbit/s"},
     "host_jitter 5 ms": {"host_jitter": "5 ms"},
 }
-"""One mechanism each. What is packaged declares the level of 500 kbit/s as what it came to, 502: hls.js,
-which takes 500 kbit/s for the throughput at first, begins one level lower than in sim."""
+"""One mechanism each."""
 
 
 def varied(case: AbrCase, variant: Variant) -> AbrCase:
@@ -114,13 +113,15 @@ ABR: Final = CrosscheckMatter(
     name="abr",
     schema="streamgauge.crosscheck-abr/1",
     cases=lambda quick: cases(quick=quick),
-    such_as="'dashjs/*' or '*/square'",
+    such_as="'dashjs/*' or '*-square'",
     quantity=quantity,
     keeper=keep_session,
     vary=varied,
     mutants=MUTANTS,
     switches=SWITCHES,
     lacking=_program_lacks,
+    prepared=with_files,
     about=_about,
+    closing=sentences,
 )
 """Everything that it has of its own."""

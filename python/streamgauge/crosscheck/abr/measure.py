@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from streamgauge.campaign.stored import load_metrics
-from streamgauge.crosscheck.abr.cases import FLOW, AbrCase
+from streamgauge.crosscheck.abr.cases import FLOW, SUBJECTS, AbrCase
 from streamgauge.crosscheck.abr.quantities import of_requests, requests
 from streamgauge.crosscheck.compared import Found
 from streamgauge.crosscheck.taken import Taken, is_taken, keep
@@ -15,9 +15,11 @@ from streamgauge.record import Record
 
 __all__ = ["SCHEMA", "keep_session"]
 
-SCHEMA: Final = "streamgauge.crosscheck-session/1"
+SCHEMA: Final = "streamgauge.crosscheck-session/3"
 """Goes up when a quantity is computed otherwise: older files are then made again."""
+SHOWN: Final = "shown_bps"
 _SAID: Final = {
+    SHOWN: "shown_level_bps",
     "stall_time_s": "stall_time_s",
     "startup_s": "startup_delay_s",
     "buffer_s": "buffer_mean_s",
@@ -45,10 +47,19 @@ class SessionKeeper:
         data: Taken = {
             "schema": SCHEMA,
             "key": self.key,
-            "quantities": of_requests(asked, self.case.levels_bps) | _said(directory, record),
+            "quantities": of_requests(asked, self.case.levels_bps) | self._said(directory, record),
             "asked": [[round(one.time_ns / 1e9, 3), one.level, one.segment] for one in asked],
         }
         keep(directory, data)
+
+    def _said(self, directory: Path, record: Record) -> Found:
+        measure: dict[str, Any] = record.trial["scenario"].get("measure", {})
+        metrics = load_metrics(directory, measure)
+        if metrics is None:
+            raise RecordError(f"{directory}: its metrics are not those of its measure.")
+        told = metrics.flow_json(FLOW)
+        shows = SUBJECTS[self.case.subject].tells_shown
+        return {name: told.get(metric) for name, metric in _SAID.items() if shows or name != SHOWN}
 
     def has(self, directory: Path) -> bool:
         """Whether it was taken, and by the same rule."""
@@ -58,12 +69,3 @@ class SessionKeeper:
 def keep_session(case: AbrCase) -> SessionKeeper:
     """What a trial of the case leaves besides its metrics."""
     return SessionKeeper(case)
-
-
-def _said(directory: Path, record: Record) -> Found:
-    measure: dict[str, Any] = record.trial["scenario"].get("measure", {})
-    metrics = load_metrics(directory, measure)
-    if metrics is None:
-        raise RecordError(f"{directory}: its metrics are not those of its measure.")
-    told = metrics.flow_json(FLOW)
-    return {name: told.get(metric) for name, metric in _SAID.items()}

@@ -11,6 +11,7 @@ from typing import Any, Final
 from streamgauge.claims.dimension import plain
 from streamgauge.crosscheck.abr.draw import figures
 from streamgauge.crosscheck.abr.quantities import QUANTITIES
+from streamgauge.crosscheck.abr.shares import sentences
 from streamgauge.crosscheck.filling import (
     MARKS,
     Document,
@@ -31,7 +32,7 @@ _DIGITS: Final = 3
 
 
 def _summary(document: Document) -> str:
-    lines = [measured_on(document), _trials(document)]
+    lines = [measured_on(document), _trials(document), " ".join(sentences(document))]
     if document["not_asked"]:
         names = ", ".join(f"`{name}`" for name in document["not_asked"])
         lines.append(f"Not measured in this run, {len(document['not_asked'])} cases: {names}.")
@@ -48,7 +49,7 @@ def _trials(document: Document) -> str:
 
 def _conditions(document: Document) -> str:
     """A row a case: what was drawn."""
-    columns = ("rate", "rtt", "queue", "ladder", "segment", "buffer")
+    columns = ("rate", "rtt", "queue", "ladder", "segment", "buffer", "begin")
     lines = [f"| case | {' | '.join(columns)} | real trials |", "|---" * (len(columns) + 2) + "|"]
     for case in document["cases"]:
         cells = [case["conditions"][column] for column in columns]
