@@ -61,7 +61,17 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "sweeps": {"campaign", "claims", "metrics", "report", "scenario", "systems"},
     "two_phases": {"campaign", "metrics", "report"},
-    "crosscheck": {"campaign", "claims", "emu", "media", "metrics", "record", "report", "scenario", "systems"},
+    "crosscheck": {
+        "campaign",
+        "claims",
+        "emu",
+        "media",
+        "metrics",
+        "record",
+        "report",
+        "scenario",
+        "systems",
+    },
     "notebook": {
         "campaign",
         "checks",
