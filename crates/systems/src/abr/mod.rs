@@ -219,7 +219,7 @@ pub trait Rule: Send {
     }
 
     /// A segment was there again in no time: a browser's cache had it, and it tells nothing of the link.
-    fn from_cache(&mut self, level: usize, now: &Situation<'_>) {
+    fn cache_had(&mut self, level: usize, now: &Situation<'_>) {
         let _ = (level, now);
     }
 

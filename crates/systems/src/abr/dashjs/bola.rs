@@ -90,7 +90,7 @@ impl Bola {
     }
 
     /// A segment came out of the browser's cache.
-    pub fn from_cache(&mut self, level: usize, now: &Situation<'_>) {
+    pub fn cache_had(&mut self, level: usize, now: &Situation<'_>) {
         let came = Fetched {
             segment: now.segment,
             level,

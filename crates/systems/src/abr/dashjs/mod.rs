@@ -140,9 +140,9 @@ impl Rule for DashJs {
         self.came += usize::from(!fetched.abandoned);
     }
 
-    fn from_cache(&mut self, level: usize, now: &Situation<'_>) {
+    fn cache_had(&mut self, level: usize, now: &Situation<'_>) {
         self.choose(now.buffer);
-        self.bola.from_cache(level, now);
+        self.bola.cache_had(level, now);
         self.came += 1;
     }
 

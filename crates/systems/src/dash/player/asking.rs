@@ -219,7 +219,7 @@ impl DashPlayer {
         (one.level, one.chosen, one.next) = (Some(level), None, ordinal + 1);
         one.asked_to = segment.start + segment.duration;
         if let Some(held) = kept {
-            self.from_cache(now, track, level, held);
+            self.cache_had(now, track, level, held);
             return true;
         }
         self.ask(now, line, What::Segment(track, level, ordinal), segment.address.clone(), Some(segment), io);

@@ -398,7 +398,7 @@ impl DashPlayer {
     }
 
     /// A segment is fetched again at a level at which it came whole before: the browser has it still.
-    pub(super) fn from_cache(&mut self, now: Instant, track: usize, level: usize, held: Held) {
+    pub(super) fn cache_had(&mut self, now: Instant, track: usize, level: usize, held: Held) {
         let (ordinal, bps) = (held.ordinal, held.bps);
         let position = self.position(now);
         self.shelves[track].push(held, position);
@@ -407,7 +407,7 @@ impl DashPlayer {
             self.events.say(now, "segment_from_cache", bps as f64, "bit/s", reason);
         }
         self.advance(now);
-        self.with_rule(now, track, |rule, now| rule.from_cache(level, now));
+        self.with_rule(now, track, |rule, now| rule.cache_had(level, now));
     }
 
     fn manifest_came(&mut self, now: Instant, exchange: &Exchange, io: &mut dyn Io) {
