@@ -76,7 +76,7 @@ COMMANDS: dict[str, How] = {
     # campaigns
     "streamgauge compare today/demo-rtsp-udp-medium today/demo-rtsp-tcp-medium --mode sim": How(
         status=1,
-        shows=("udp is best by time frozen and latency to live, tcp by frames lost: time frozen udp",),
+        shows=("tcp is best by time frozen and frames lost, udp by latency to live: time frozen tcp",),
     ),
     # compare
     "streamgauge compare hessler/ftp-medium --over 'path.down.queue=droptail 20 kB,codel 20 kB' --mode sim "
@@ -169,9 +169,10 @@ COMMANDS: dict[str, How] = {
     "streamgauge run hessler/ftp-medium --mode sim": HERE,
     "streamgauge run today/demo-rtsp-udp-medium --mode emu": How("long", A_MINUTE, status=0),
     "make test-sim": How("never", "is what runs this"),
-    "make test-long": How("never", "takes hours"),
+    "make test-long": How("never", "takes an hour"),
     "make lint": How("never", "CI runs it"),
     "make fuzz": How("never", "CI runs a part of it"),
+    "make audit": How("never", "asks databases of advisories"),
     "make bench": How("never", "a benchmark"),
     "make profiled": How("never", "test_profiled does it"),
     # abr
@@ -182,6 +183,8 @@ COMMANDS: dict[str, How] = {
     "--mode sim --metric qoe_lin --metric level": How(status=1),
     "cargo test -p streamgauge-systems last && make setup": How("never", "test_walks does it"),
     "streamgauge run last.yaml --mode sim": How("never", READERS),
+    "streamgauge compare dash/lte-bola --mode sim "
+    '--over "flows.video.parameters.rule=bola,$PWD/rule.py:cautious"': How("never", READERS),
     # adapters, adding-a-queue, calibrate, emu
     "streamgauge systems curl": How("never", "test_walks does it"),
     "streamgauge run pages.yaml": How("never", READERS),
@@ -236,7 +239,7 @@ COMMANDS: dict[str, How] = {
         "never", "takes hours"
     ),
     "streamgauge crosscheck abr --quick --case 'hlsjs/*'": How("never", "real browsers for some minutes"),
-    "streamgauge crosscheck abr --jobs 2 --docs docs/fidelity-abr.md": How("never", "takes an hour"),
+    "streamgauge crosscheck abr --jobs 4 --docs docs/fidelity-abr.md": How("never", "takes an hour"),
     "streamgauge crosscheck tcp --case 'reno*/480k-tbf' --case 'reno*/480k-0ms' --jobs 4 "
     "--docs docs/fidelity-papers.md": How("never", "real trials for some minutes"),
     "streamgauge crosscheck systems --quick --systems rtp --conditions 3": How(

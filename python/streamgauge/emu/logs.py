@@ -13,7 +13,8 @@ __all__ = ["LEFT_OUT_FILE", "keep_logs"]
 
 KEPT_LOG_BYTES = 20_000_000
 """A larger file that a process leaves is cut in the trial's logs."""
-KEPT_BYTES = 1_000_000_000
+KEPT_GB = 1
+KEPT_BYTES = KEPT_GB * 1_000_000_000
 """Of all files of a trial; further ones are left out."""
 LONGEST_NAME_BYTES = 200
 """Of a log's name; file systems take 255 bytes, and a name that is written anew needs a few more."""
@@ -41,7 +42,7 @@ def keep_logs(flows: Iterable[FlowSetup], logs: Path) -> list[str]:
                     told.append(f"{printable(plain)} {found}; it is left out")
                     continue
                 if len(found.data) > room:
-                    told.append(f"{printable(plain)} is left out: logs have {KEPT_BYTES / 1e9:g} GB at most")
+                    told.append(f"{printable(plain)} is left out: logs have {KEPT_GB} GB at most")
                     continue
                 name = _name(flow.name, side, path, taken)
                 if name != plain:

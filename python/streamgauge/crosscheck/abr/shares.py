@@ -32,16 +32,18 @@ class EquivalentShare:
 
 def by_player(rows: Iterable[Mapping[str, Any]]) -> list[EquivalentShare]:
     """Each player's share of a document's rows; players without rows are left out."""
-    counts: dict[str, dict[int, list[int]]] = {title: {} for title in _TITLES.values()}
+    by_title: dict[str, dict[int, list[int]]] = {title: {} for title in _TITLES.values()}
     for row in rows:
         subject, _, condition = row["case"].partition("/")
         title = _TITLES[SUBJECTS[subject].name]
-        mine = counts[title].setdefault(int(condition.partition("s-")[0]), [0, 0])
+        mine = by_title[title].setdefault(int(condition.partition("s-")[0]), [0, 0])
         mine[0] += row["verdict"] == "equivalent"
         mine[1] += 1
     found = []
-    for title, mine in counts.items():
-        told = {length: (mine[length][0], mine[length][1]) for length in SEGMENTS_S if length in mine}
+    for title, by_length in by_title.items():
+        told: dict[int, tuple[int, int]] = {
+            length: (by_length[length][0], by_length[length][1]) for length in SEGMENTS_S if length in by_length
+        }
         if told:
             equivalent, every = (sum(column) for column in zip(*told.values(), strict=True))
             found.append(EquivalentShare(title, equivalent, every, told))
