@@ -18,9 +18,6 @@ until: {time: 8 s}
 """
 
 RULE = """
-print("a rule may print")
-
-
 class Alternate:
     def __init__(self):
         self.calls = 0

@@ -96,7 +96,7 @@ open("n" * 245, "w").write("long name")
 open("two" + chr(10) + "lines", "w").write("odd name")
 open(bytes([255, 254]), "w").write("no characters")
 os.mkfifo("pipe")
-open("holes", "w").truncate(1 << 40)
+open("holes", "w").truncate(60 << 20)
 with open(os.environ["STREAMGAUGE_EVENTS"], "wb") as events:
     for line in LINES:
         events.write(line + bytes([10]))
