@@ -14,7 +14,7 @@ from streamgauge.campaign import run
 from streamgauge.claims.dimension import RATE, UNITS
 from streamgauge.metrics import compute
 from streamgauge.report import LoadedTrial, answer, build, gather
-from streamgauge.report.answer import by_question
+from streamgauge.report.answer import _remedy, by_question
 from streamgauge.report.model import labels
 from streamgauge.scenario import Scenario, from_text, load
 from synthetic import CROSS, EVENTS, SIGNALLING, Sent, SyntheticRecord, constant, record
@@ -242,3 +242,9 @@ until: {time: 1 s}
     page = build(tmp_path, tmp_path / "report.html").read_text(encoding="utf-8")
     assert "No flow but pings is under test" in page
     assert "No flow but pings is under test" in answer(tmp_path)
+
+
+def test_no_answer_names_the_remedy() -> None:
+    of_programs = answer([asked("test/b", "emu", False)])
+    assert "so no answer; the trial's folder has the logs of its programs" in of_programs
+    assert _remedy(["1 % of departures left 11 ms late or more"]).endswith("or add --machine virtual")

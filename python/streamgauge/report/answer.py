@@ -52,11 +52,21 @@ def answer(entry: Entry, group: Group) -> Answer:
     if not group.valid:
         reasons = sorted({reason for trial in group.trials for reason in trial.why})
         why = "; ".join(reasons[:3]) or "nothing to measure"
-        no = "No valid trial, so no answer."
+        no = f"No valid trial, so no answer; {_remedy(reasons)}."
         return Answer(entry.id, entry.title, question, (no,), f"{group.mode}: {why}", conditions)
     told = tuple(_flow_sentences(entry, group, name) for name in spoken_of(entry, group))
     sentences = told or ("No flow but pings is under test, and of these nothing is asked.",)
     return Answer(entry.id, entry.title, question, sentences, basis(group), conditions)
+
+
+_WANT_OF_A_PROCESSOR = ("departures", "reached the ends", "processor", "pre-flight")
+"""Words of reasons that a busy machine gives."""
+
+
+def _remedy(reasons: Sequence[str]) -> str:
+    if all(any(word in reason for word in _WANT_OF_A_PROCESSOR) for reason in reasons):
+        return "end what else keeps this machine busy and run it again, or add --machine virtual"
+    return "the trial's folder has the logs of its programs: mend what they name and run it again"
 
 
 def spoken_of(entry: Entry, group: Group) -> list[str]:

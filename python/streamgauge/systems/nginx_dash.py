@@ -437,7 +437,12 @@ def _unfit(values: Mapping[str, ParameterValue | None]) -> Excess | None:
             hint=f"{', '.join(able)} do",
         )
     for parameter in ("buffer", "initial", "safety_factor", "fast_switch", "begin_at"):
-        if parameter not in player.takes and str(values[parameter]) not in ("None", "none", DEFAULT, BEGINNING):
+        if parameter not in player.takes and str(values[parameter]) not in (
+            "None",
+            "none",
+            DEFAULT,
+            BEGINNING,
+        ):
             able = [one for one, its in PLAYERS.items() if parameter in its.takes]
             return Excess(
                 name=parameter,

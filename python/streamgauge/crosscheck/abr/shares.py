@@ -42,7 +42,9 @@ def by_player(rows: Iterable[Mapping[str, Any]]) -> list[EquivalentShare]:
     found = []
     for title, by_length in by_title.items():
         told: dict[int, tuple[int, int]] = {
-            length: (by_length[length][0], by_length[length][1]) for length in SEGMENTS_S if length in by_length
+            length: (by_length[length][0], by_length[length][1])
+            for length in SEGMENTS_S
+            if length in by_length
         }
         if told:
             equivalent, every = (sum(column) for column in zip(*told.values(), strict=True))
