@@ -247,4 +247,5 @@ until: {time: 1 s}
 def test_no_answer_names_the_remedy() -> None:
     of_programs = answer([asked("test/b", "emu", False)])
     assert "so no answer; the trial's folder has the logs of its programs" in of_programs
+    assert "busy" not in _remedy([])
     assert _remedy(["1 % of departures left 11 ms late or more"]).endswith("or add --machine virtual")

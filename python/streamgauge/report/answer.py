@@ -64,7 +64,7 @@ _WANT_OF_A_PROCESSOR = ("departures", "reached the ends", "processor", "pre-flig
 
 
 def _remedy(reasons: Sequence[str]) -> str:
-    if all(any(word in reason for word in _WANT_OF_A_PROCESSOR) for reason in reasons):
+    if reasons and all(any(word in reason for word in _WANT_OF_A_PROCESSOR) for reason in reasons):
         return "end what else keeps this machine busy and run it again, or add --machine virtual"
     return "the trial's folder has the logs of its programs: mend what they name and run it again"
 

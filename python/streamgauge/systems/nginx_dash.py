@@ -436,13 +436,9 @@ def _unfit(values: Mapping[str, ParameterValue | None]) -> Excess | None:
             why=f"player {name} does not speak HTTP/{values['http']}; expected {player.http} at most",
             hint=f"{', '.join(able)} do",
         )
+    unset = (str(None), "none", DEFAULT, BEGINNING)
     for parameter in ("buffer", "initial", "safety_factor", "fast_switch", "begin_at"):
-        if parameter not in player.takes and str(values[parameter]) not in (
-            "None",
-            "none",
-            DEFAULT,
-            BEGINNING,
-        ):
+        if parameter not in player.takes and str(values[parameter]) not in unset:
             able = [one for one, its in PLAYERS.items() if parameter in its.takes]
             return Excess(
                 name=parameter,
