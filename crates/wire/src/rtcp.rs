@@ -1,5 +1,7 @@
-//! Compound RTCP (RFC 3550 section 6), with generic NACKs (RFC 4585) and the packets of Apple's Reliable UDP.
+//! Compound RTCP (RFC 3550 section 6), with generic NACKs (RFC 4585), feedback for congestion control and the packets of
+//! Apple's Reliable UDP.
 
+pub mod congestion;
 pub mod nack;
 pub mod reliable_udp;
 
@@ -9,13 +11,14 @@ use rtcp_types::{
 };
 use streamgauge_base::{Duration, Instant};
 
+use congestion::{CongestionFeedback, Feedback, PictureLoss, TransportWide};
 use nack::{NackPacket, TRANSPORT_FEEDBACK};
 use reliable_udp::{ACK, AckPacket, CLIENT_REPORT, ClientReport, HINT, HINT_SUBTYPE, Hint, OLD_ACK};
 
 /// The packet type of APP, which Reliable UDP's packets have.
 pub const APP: u8 = 204;
 
-/// The header's bit that says that the packet ends with padding, whose last byte counts it.
+/// The header's bit for padding at the packet's end; the last byte counts it.
 const PADDED: u8 = 0x20;
 
 /// Report blocks that one report has room for, and sources that one goodbye has.
@@ -46,20 +49,26 @@ pub enum Packet {
         /// At most 31 are written.
         blocks: Vec<RtcpBlock>,
     },
-    /// SDES: of what it says, the first CNAME.
+    /// SDES: its first CNAME.
     Cname {
-        /// Whose.
+        /// The source.
         ssrc: u32,
         /// At most 255 bytes are written.
         cname: String,
     },
     /// BYE.
     Bye {
-        /// Who ends; at most 31 are written.
+        /// The sources that end; at most 31 are written.
         sources: Vec<u32>,
     },
     /// RTPFB with a generic NACK.
     Nack(NackPacket),
+    /// RTPFB with transport-wide feedback.
+    TransportWide(TransportWide),
+    /// RTPFB with congestion control feedback (RFC 8888).
+    CongestionFeedback(CongestionFeedback),
+    /// PSFB with a picture loss indication (RFC 4585).
+    PictureLoss(PictureLoss),
     /// APP `qtak` or `ack `; written as `qtak`.
     Ack(AckPacket),
     /// APP `QTSS`.
@@ -75,10 +84,10 @@ pub enum Packet {
     },
 }
 
-/// What a report says of one source.
+/// A report about one source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RtcpBlock {
-    /// Of whose packets.
+    /// The source of the packets.
     pub source: u32,
     /// Lost since the last report, in 1/256.
     pub fraction_lost: u8,
@@ -94,7 +103,7 @@ pub struct RtcpBlock {
     pub dlsr: u32,
 }
 
-/// What is wrong with a datagram.
+/// Faults of a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Fault {
     /// It ends before its packet does.
@@ -103,7 +112,7 @@ pub enum Fault {
     /// It is not version 2.
     #[error("not version 2")]
     Version,
-    /// Its body is not what its type has.
+    /// Its body does not fit its type.
     #[error("contents that its type has not")]
     Contents,
     /// A client report's subtype is not 0.
@@ -118,13 +127,13 @@ pub enum Fault {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("RTCP packet of type {packet_type}: {fault}")]
 pub struct Problem {
-    /// What is wrong.
+    /// The fault.
     pub fault: Fault,
     /// The packet's type.
     pub packet_type: u8,
 }
 
-/// The packets of a datagram, in their order. The first problem is the last thing that comes. That a compound
+/// Returns the packets of a datagram, in their order. The first problem is the last item. That a compound
 /// begins with a report is not demanded.
 pub fn parse(datagram: &[u8]) -> Packets<'_> {
     Packets { rest: datagram }
@@ -152,14 +161,22 @@ impl Iterator for Packets<'_> {
         }
         let length = (usize::from(u16::from_be_bytes([high, low])) + 1) * 4;
         let Some((packet, rest)) = bytes.split_at_checked(length) else { return problem(Fault::Truncated) };
-        // `rtcp-types` takes padding that goes beyond an APP's data off its data all the same, and panics.
+        // `rtcp-types` subtracts padding longer than an APP's data from the data all the same, and panics.
         let headers = if packet_type == APP { 12 } else { 4 };
         let padding = packet.last().filter(|_| first & PADDED != 0).map_or(0, |bytes| usize::from(*bytes));
-        // `rtcp-types` knows no E bit, and takes padding for entries.
+        // `rtcp-types` does not support the E bit, and takes padding for entries.
         let nack = (packet_type == TRANSPORT_FEEDBACK).then(|| NackPacket::read(packet)).flatten();
         if let Some(nack) = nack {
             self.rest = if nack.is_ok() { rest } else { &[] };
             return Some(nack.map(Packet::Nack));
+        }
+        if let Some(feedback) = congestion::read(packet) {
+            self.rest = if feedback.is_ok() { rest } else { &[] };
+            return Some(feedback.map(|feedback| match feedback {
+                Feedback::Wide(wide) => Packet::TransportWide(wide),
+                Feedback::Congestion(congestion) => Packet::CongestionFeedback(congestion),
+                Feedback::Picture(picture) => Packet::PictureLoss(picture),
+            }));
         }
         let packet = match rtcp_types::Packet::parse(packet) {
             Ok(packet) if headers + padding <= length => read(&packet, packet_type),
@@ -231,7 +248,7 @@ impl RtcpBlock {
     }
 }
 
-/// The datagram of `packets`. RFC 3550 section 6.1 wants a report first and a CNAME in each.
+/// Returns the datagram of `packets`. RFC 3550 section 6.1 requires a report first and a CNAME in each.
 pub fn write(packets: &[Packet]) -> Vec<u8> {
     let mut datagram = Vec::new();
     for packet in packets {
@@ -261,6 +278,9 @@ pub fn write(packets: &[Packet]) -> Vec<u8> {
                 append(&mut datagram, &sources.fold(Bye::builder(), |bye, ssrc| bye.add_source(*ssrc)));
             }
             Packet::Nack(nack) => nack.append_to(&mut datagram),
+            Packet::TransportWide(wide) => wide.append_to(&mut datagram),
+            Packet::CongestionFeedback(feedback) => feedback.append_to(&mut datagram),
+            Packet::PictureLoss(loss) => loss.append_to(&mut datagram),
             Packet::Ack(ack) => app(&mut datagram, ack.receiver_ssrc, "qtak", 0, &ack.data()),
             Packet::ClientReport(report) => {
                 app(&mut datagram, report.client_ssrc, "QTSS", 0, &report.data());
@@ -282,18 +302,18 @@ fn append(datagram: &mut Vec<u8>, packet: &impl RtcpPacketWriter) {
     packet.write_into(&mut datagram[start..]).expect("the size was just asked for");
 }
 
-/// An NTP timestamp: seconds in the high half. Its epoch is the trial's start, which RFC 3550 section 6.4.1
-/// allows where there is no wall clock.
+/// Returns an NTP timestamp: seconds in the high half. Its epoch is the trial's start, which RFC 3550 section
+/// 6.4.1 allows where there is no wall clock.
 pub fn ntp(at: Instant) -> u64 {
     ((u128::from(at.as_nanos()) << 32) / 1_000_000_000) as u64
 }
 
-/// The middle 32 bits of an NTP timestamp, in 1/65536 s.
+/// Returns the middle 32 bits of an NTP timestamp, in 1/65536 s.
 pub fn ntp_middle(at: Instant) -> u32 {
     (ntp(at) >> 16) as u32
 }
 
-/// A length of time in 1/65536 s, at most what 32 bits hold.
+/// Returns a length of time in 1/65536 s, limited to 32 bits.
 pub fn short(time: Duration) -> u32 {
     u32::try_from((u128::from(time.as_nanos()) << 16) / 1_000_000_000).unwrap_or(u32::MAX)
 }

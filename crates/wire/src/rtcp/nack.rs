@@ -17,18 +17,18 @@ const HEADER_BYTES: usize = 12;
 /// Entries that one packet has room for.
 const MOST_ENTRIES: usize = u16::MAX as usize - 2;
 
-/// What one compound of a Windows Media player asks for at most ([MS-RTSP] section 3.1.4.6).
+/// Most requests in one compound of a Windows Media player ([MS-RTSP] section 3.1.4.6).
 pub const MOST_WINDOWS_MEDIA_NACKS: usize = 32;
 
-/// What stands behind the SSRC in the CNAME that such a compound has to have.
+/// The text behind the SSRC in the CNAME that such a compound requires.
 const WINDOWS_MEDIA: &str = "@WMS:7ff42e07-3c7c-4eb5-9c17-6bdd11ad90de";
 
 /// RTP packets that did not come.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct NackPacket {
-    /// Who misses them.
+    /// The receiver that lacks them.
     pub receiver_ssrc: u32,
-    /// Whose they are.
+    /// Their source.
     pub media_ssrc: u32,
     /// The E bit of [MS-RTSP] section 2.2.4, which its clients set and its servers do not read. RFC 4585 has none.
     pub e_bit: bool,
@@ -46,7 +46,7 @@ pub struct NackEntry {
 }
 
 impl NackEntry {
-    /// The entries of `sequences`, which come in their order: as few as hold them.
+    /// Returns the entries of `sequences`, which come in their order: as few as hold them.
     pub fn of(sequences: &[u16]) -> Vec<NackEntry> {
         let mut entries: Vec<NackEntry> = Vec::new();
         for sequence in sequences {
@@ -59,7 +59,7 @@ impl NackEntry {
         entries
     }
 
-    /// What it names.
+    /// Returns the numbers that it names.
     pub fn sequences(self) -> impl Iterator<Item = u16> {
         let masked = (0..16).filter(move |bit| self.mask >> bit & 1 == 1);
         std::iter::once(self.first).chain(masked.map(move |bit| self.first.wrapping_add(1 + bit)))
@@ -67,12 +67,12 @@ impl NackEntry {
 }
 
 impl NackPacket {
-    /// All that it names.
+    /// Returns all that it names.
     pub fn sequences(&self) -> impl Iterator<Item = u16> + '_ {
         self.entries.iter().flat_map(|entry| entry.sequences())
     }
 
-    /// `packet` is a whole one of type 205; `None` if it is other feedback.
+    /// Reads `packet`, which is a whole one of type 205; `None` if it is other feedback.
     pub(super) fn read(packet: &[u8]) -> Option<Result<Self, Problem>> {
         let first = packet[0];
         if first & 0x0f != GENERIC {
@@ -111,20 +111,21 @@ impl NackPacket {
     }
 }
 
-/// The CNAME by which a Windows Media server knows whose lost packets a compound names: `ssrc` is the retransmissions'
-/// stream's, as the server said it in SETUP ([MS-RTSP] section 2.2.4).
+/// Returns the CNAME by which a Windows Media server identifies the source of the lost packets in a compound:
+/// `ssrc` is the retransmissions' stream's, from the server's SETUP response ([MS-RTSP] section 2.2.4).
 pub fn windows_media_cname(rtx_ssrc: u32) -> String {
     format!("{rtx_ssrc}{WINDOWS_MEDIA}")
 }
 
-/// The retransmissions' stream that a CNAME names, if it is a Windows Media player's.
+/// Returns the retransmissions' stream that a CNAME names, if it is a Windows Media player's.
 pub fn rtx_ssrc_of(cname: &str) -> Option<u32> {
     cname.strip_suffix(WINDOWS_MEDIA)?.parse().ok()
 }
 
-/// The compounds by which a Windows Media player asks for `sequences` again, which come in their order: in each a report without
-/// blocks, the CNAME and at most [`MOST_WINDOWS_MEDIA_NACKS`] entries. They go to the second server port of the
-/// retransmissions' stream. That the report has no blocks is rtspdump's way; [MS-RTSP] does not say it.
+/// Returns the compounds by which a Windows Media player asks for `sequences` again, which come in their
+/// order: in each a report without blocks, the CNAME and at most [`MOST_WINDOWS_MEDIA_NACKS`] entries. They
+/// go to the second server port of the retransmissions' stream. The report has no blocks as in rtspdump;
+/// [MS-RTSP] does not specify it.
 pub fn windows_media_nacks(
     receiver_ssrc: u32,
     rtx_ssrc: u32,

@@ -19,12 +19,12 @@ pub const HINT_SUBTYPE: u8 = 1;
 /// Words in the mask of an acknowledgement that we make: 1024 packets, in 148 B.
 const MOST_MASK_WORDS: usize = 32;
 
-/// Packets that arrived. A number that is not in it says nothing: an acknowledgement is no list of losses.
+/// Packets that arrived. An absent number has no meaning: an acknowledgement is no list of losses.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AckPacket {
-    /// Who acknowledges.
+    /// The receiver that acknowledges.
     pub receiver_ssrc: u32,
-    /// Whose packets; Darwin Streaming Server goes by address and port instead.
+    /// The packets' source; Darwin Streaming Server uses address and port instead.
     pub stream_ssrc: u32,
     /// The first RTP sequence number.
     pub base: u16,
@@ -54,7 +54,7 @@ impl AckPacket {
         acks
     }
 
-    /// What it acknowledges, from the base on.
+    /// Returns the acknowledged numbers, from the base on.
     pub fn sequences(&self) -> impl Iterator<Item = u16> + '_ {
         let set = |word: u32| (0..32).filter(move |bit| word & (1 << (31 - bit)) != 0);
         // More than 65536 bits would come round.
@@ -73,7 +73,7 @@ impl AckPacket {
         Ok(AckPacket { receiver_ssrc, stream_ssrc, base: word as u16, mask })
     }
 
-    /// The APP packet's data.
+    /// Returns the APP packet's data.
     pub(crate) fn data(&self) -> Vec<u8> {
         let words = [self.stream_ssrc, u32::from(self.base)];
         words.iter().chain(&self.mask).flat_map(|word| word.to_be_bytes()).collect()
@@ -91,12 +91,12 @@ pub enum Quality {
     Worse,
 }
 
-/// How a client fares; what it does not say is `None`.
+/// A client's state of reception; absent items are `None`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ClientReport {
-    /// Who reports.
+    /// The reporter.
     pub client_ssrc: u32,
-    /// On whose packets.
+    /// The source of the packets.
     pub server_ssrc: u32,
     /// `rr`: bits per second that it receives.
     pub receive_bps: Option<u32>,
@@ -127,8 +127,8 @@ pub struct ClientReport {
 }
 
 impl ClientReport {
-    /// Reads what Darwin Streaming Server reads, as it does: an item that it does not know is passed over without
-    /// its data, which is then read as items.
+    /// Reads the items of Darwin Streaming Server, in its way: an unknown item is passed over without its
+    /// data, which is then read as items.
     pub(crate) fn read(client_ssrc: u32, subtype: u8, data: &[u8]) -> Result<Self, Problem> {
         let problem = |fault| Problem { fault, packet_type: APP };
         if subtype != 0 {
@@ -175,7 +175,7 @@ impl ClientReport {
         Ok(report)
     }
 
-    /// The APP packet's data.
+    /// Returns the APP packet's data.
     pub(crate) fn data(&self) -> Vec<u8> {
         let mut items = Vec::new();
         let mut put = |name: &[u8; 2], bytes: u8, value: Option<u32>| {
@@ -207,12 +207,12 @@ impl ClientReport {
     }
 }
 
-/// What the server recommends.
+/// The server's recommendation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Hint {
-    /// Who recommends.
+    /// The server.
     pub server_ssrc: u32,
-    /// To whom.
+    /// The client.
     pub client_ssrc: u32,
     /// `at`: how long an acknowledgement may wait for more, in ms.
     pub ack_timeout_ms: u32,
@@ -233,7 +233,7 @@ impl Hint {
         Err(Problem { fault: Fault::Item, packet_type: APP })
     }
 
-    /// The APP packet's data.
+    /// Returns the APP packet's data.
     pub(crate) fn data(&self) -> Vec<u8> {
         let ack_timeout = self.ack_timeout_ms.to_be_bytes();
         with_items(self.client_ssrc, [&[b'a', b't', 0, 4], &ack_timeout[..]].concat())
@@ -244,14 +244,14 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// The other's SSRC, version 0 and the items' length in words, and then the items, padded together.
+/// Returns the other's SSRC, version 0 and the items' length in words, and then the items, padded together.
 fn with_items(ssrc: u32, mut items: Vec<u8>) -> Vec<u8> {
     items.resize(items.len().next_multiple_of(4), 0);
     let words = (items.len() / 4) as u32;
     [&ssrc.to_be_bytes()[..], &words.to_be_bytes(), &items].concat()
 }
 
-/// The other's SSRC, and as many bytes of items as there say they are.
+/// Returns the other's SSRC, and as many bytes of items as declared there.
 fn items(data: &[u8]) -> Result<(u32, &[u8]), Problem> {
     let items = word(data, 0).zip(word(data, 4)).and_then(|(ssrc, length)| {
         let length = 4 * usize::from(length as u16);
@@ -260,7 +260,7 @@ fn items(data: &[u8]) -> Result<(u32, &[u8]), Problem> {
     items.ok_or(Problem { fault: Fault::Truncated, packet_type: APP })
 }
 
-/// The first item: its name, how many bytes of data it says it has, and what is behind its header.
+/// Returns the first item: its name, its declared bytes of data, and the bytes behind its header.
 fn item(items: &[u8]) -> Option<([u8; 2], usize, &[u8])> {
     let ([first, second, _version, length], rest) = items.split_first_chunk()?;
     Some(([*first, *second], usize::from(*length), rest))

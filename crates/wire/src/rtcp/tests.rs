@@ -60,7 +60,7 @@ fn what_is_before_a_problem_is_read() {
 
     assert_eq!(all(&[]), []);
     assert_eq!(all(&[0x80]), [Err(Problem { fault: Fault::Truncated, packet_type: 0 })]);
-    // Says it has a block, which does not fit.
+    // It declares a block, which does not fit.
     let contents = Problem { fault: Fault::Contents, packet_type: 201 };
     assert_eq!(all(&[0x81, 201, 0, 1, 0, 0, 0, 1]), [Err(contents)]);
 }
@@ -157,7 +157,7 @@ proptest! {
         prop_assert_eq!(all(&write(&packets)), packets.into_iter().map(Ok).collect::<Vec<_>>());
     }
 
-    /// Any bytes are taken, and a problem is the last thing that comes.
+    /// Any bytes are accepted, and a problem is the last item.
     #[test]
     fn takes_anything(
         mut datagram in vec(any::<u8>(), 0..200), packets in vec(packet(), 0..3), at: prop::sample::Index,

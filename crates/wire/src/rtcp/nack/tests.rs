@@ -28,8 +28,8 @@ fn a_compound_of_a_windows_media_player() {
 
 #[test]
 fn other_feedback_is_no_nack() {
-    // Transport-wide feedback (FMT 15).
-    let other = b"\x8f\xcd\x00\x02\0\0\0\x07\0\0\0\x09";
+    // FMT 4 has no owner.
+    let other = b"\x84\xcd\x00\x02\0\0\0\x07\0\0\0\x09";
     let expected = Packet::Other { packet_type: TRANSPORT_FEEDBACK, app: None };
     assert_eq!(parse(other).collect::<Vec<_>>(), [Ok(expected)]);
     let wrong = Problem { fault: Fault::Contents, packet_type: TRANSPORT_FEEDBACK };
@@ -53,7 +53,7 @@ proptest! {
         prop_assert_eq!(parse(&datagram).collect::<Vec<_>>(), [Ok(packet)]);
     }
 
-    /// Compounds name what they were to, once, and no compound too much.
+    /// Compounds name the given numbers, once each, and there is no compound too many.
     #[test]
     fn compounds_name_what_they_were_to(first: u16, gaps in vec(1u16..40, 1..300)) {
         let mut sequence = first;
