@@ -1,5 +1,5 @@
-//! What a data segment costs: made, taken, acknowledged, with its share of the acknowledgements. Throughput
-//! is in data segments, over a pair of FIFO links without a rate, 10 ms each way.
+//! The cost of a data segment: building, receiving and acknowledging it, with its share of the acknowledgements.
+//! Throughput is in data segments, over a pair of FIFO links without a rate, 10 ms each way.
 
 use std::collections::VecDeque;
 use std::hint::black_box;
@@ -21,7 +21,7 @@ fn pump(end: &mut Connection, now: Instant, link: &mut Link, loss: u64, random: 
     }
 }
 
-/// Sends `SEGMENTS` full segments; returns how many went out, retransmissions included.
+/// Sends `SEGMENTS` full segments; returns how many left, retransmissions included.
 fn transfer(config: &Config, loss: f64) -> u64 {
     let mut random = RandomStream::named(1, "bench", "loss");
     let loss = if loss > 0.0 { RandomStream::threshold(loss) } else { 0 };
@@ -64,10 +64,10 @@ fn transfer(config: &Config, loss: f64) -> u64 {
 fn bench(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("tcp transfer");
     group.sample_size(20);
-    for congestion in [CongestionControl::Reno, CongestionControl::Cubic] {
+    for congestion in [CongestionControl::RENO, CongestionControl::CUBIC] {
         for (name, loss) in [("lossless", 0.0), ("1% loss", 0.01)] {
             let config = Config {
-                congestion,
+                congestion: congestion.clone(),
                 receive_window: 200_000,
                 send_buffer: Some(400_000),
                 ..Config::default()

@@ -1,8 +1,9 @@
-//! Transports without clock or sockets: TCP as Linux speaks it, and the statistics of an RTP receiver.
+//! Transports without clock or sockets: TCP as in Linux, and the statistics of an RTP receiver.
 //!
-//! Time comes in as an argument, segments go in and out as values; a driver owns the wire and the timers.
+//! Time is an argument, segments are values in and out; a driver owns the wire and the timers.
 
 #![forbid(unsafe_code)]
 
+pub mod media_rate;
 pub mod rtp;
 pub mod tcp;

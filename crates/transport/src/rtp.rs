@@ -1,8 +1,8 @@
-//! What an RTP receiver counts for its RTCP reports (RFC 3550 section 6.4.1 and appendix A).
+//! The counts that an RTP receiver keeps for its RTCP reports (RFC 3550 section 6.4.1 and appendix A).
 
 use streamgauge_base::{Duration, Instant};
 
-/// A forward jump of the sequence number by so many or more is a restarted sender, not loss (appendix A.1).
+/// A forward jump of the sequence number by this many or more is a restarted sender, not loss (appendix A.1).
 const MAX_DROPOUT: u16 = 3000;
 /// A packet at most so far behind the highest is late or repeated, not a restart (appendix A.1).
 const MAX_MISORDER: u16 = 100;
@@ -40,7 +40,7 @@ pub struct SourceStatistics {
 }
 
 impl SourceStatistics {
-    /// For a payload whose timestamps count `clock_rate` per second (90,000 for video).
+    /// Makes a counter for a payload with timestamps of `clock_rate` per second (90,000 for video).
     pub fn new(clock_rate: u32) -> Self {
         SourceStatistics {
             clock_rate,
@@ -55,8 +55,8 @@ impl SourceStatistics {
         }
     }
 
-    /// A packet arrived. Returns its extended sequence number, or `None` for one far from the others, which
-    /// counts only if the next one follows it: the sender has then restarted, and all counts with it.
+    /// Handles a packet that arrived. Returns its extended sequence number, or `None` for one far from the others,
+    /// which counts only if the next one follows it: the sender has then restarted, and all counts with it.
     pub fn packet(&mut self, now: Instant, sequence: u16, timestamp: u32) -> Option<u32> {
         let Some(_) = self.base else {
             self.restart_at(sequence);
@@ -99,31 +99,31 @@ impl SourceStatistics {
         extended
     }
 
-    /// A packet came that is known to be late or repeated, however far behind the newest: a retransmission. It
-    /// counts as received and says nothing of jitter, since it waited at the sender.
+    /// Counts a packet that is known to be late or repeated, however far behind the newest: a retransmission. It counts
+    /// as received but not for jitter, since it waited at the sender.
     pub fn retransmission(&mut self) {
         self.received += 1;
     }
 
-    /// Packets that arrived, repeated ones included.
+    /// Returns the packets that arrived, repeated ones included.
     pub fn received(&self) -> u32 {
         self.received
     }
-    /// Packets from the first to the highest sequence number.
+    /// Returns the packets from the first to the highest sequence number.
     pub fn expected(&self) -> u32 {
         self.base.map_or(0, |base| self.highest.wrapping_sub(base).wrapping_add(1))
     }
-    /// Packets lost since the start; negative if more were repeated than lost.
+    /// Returns the packets lost since the start; negative if more were repeated than lost.
     pub fn lost(&self) -> i64 {
         i64::from(self.expected()) - i64::from(self.received)
     }
-    /// Interarrival jitter.
+    /// Returns the interarrival jitter.
     pub fn jitter(&self) -> Duration {
         let nanos = u64::from(self.jitter_16) * 1_000_000_000 / 16 / u64::from(self.clock_rate);
         Duration::from_nanos(nanos)
     }
 
-    /// The report block now; the next one's fraction counts from here (appendix A.3).
+    /// Returns the report block now; the next one's fraction counts from here (appendix A.3).
     pub fn report(&mut self) -> ReceptionReport {
         let expected = self.expected();
         let expected_interval = expected.wrapping_sub(self.expected_prior);
@@ -144,9 +144,9 @@ impl SourceStatistics {
     }
 }
 
-/// Round trip between a sender report and the receiver report that answers it (RFC 3550 section 6.4.1): `now`
-/// and `last_sr` are middle 32 bits of NTP time, `delay_since_sr` counts 1/65,536 s. `None` if no sender
-/// report had arrived (`last_sr` = 0) or the clocks make it negative.
+/// Returns the round trip between a sender report and the receiver report that answers it (RFC 3550 section 6.4.1):
+/// `now` and `last_sr` are middle 32 bits of NTP time, `delay_since_sr` counts 1/65,536 s. `None` if no sender report
+/// had arrived (`last_sr` = 0) or the clocks make it negative.
 pub fn round_trip(now: u32, last_sr: u32, delay_since_sr: u32) -> Option<Duration> {
     let units = now.wrapping_sub(last_sr).wrapping_sub(delay_since_sr) as i32;
     (last_sr != 0 && units >= 0).then(|| Duration::from_nanos((units as u64 * 1_000_000_000) >> 16))

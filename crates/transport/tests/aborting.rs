@@ -1,4 +1,4 @@
-//! Ending a connection at once (RFC 9293 section 3.10.5), and what an end answers that has no connection any more
+//! Ending a connection at once (RFC 9293 section 3.10.5), and the answers of an end that no longer has a connection
 //! (sections 3.5.2 and 3.10.7.1), on a link of 10 ms each way.
 
 mod common;
@@ -36,7 +36,7 @@ fn a_reader_that_aborts_ends_the_flow_within_a_round_trip() {
     let resets = resets(&pair, Client);
     assert_eq!(resets[0].at, at(105));
     assert!(pair.log.iter().all(|seen| seen.from == Server || seen.at < at(105) || seen.segment.has(RESET)));
-    // The server's last went out before the reset came, 10 ms later, and the answers end 10 ms after that.
+    // The server's last segment left before the reset arrived, 10 ms later, and the answers end 10 ms after that.
     let last = pair.data(Server).last().unwrap().at;
     assert!(last <= at(115), "{last:?}");
     let answered = pair.data(Server).iter().filter(|seen| seen.at + ms(10) >= at(105)).count();
@@ -89,7 +89,7 @@ fn before_the_handshake_there_is_nobody_to_reset() {
     pair.end(Client).tcp.abort();
     pair.run();
     assert_eq!(pair.ends[0].events, [(at(0), ConnectionEvent::Closed(CloseReason::Aborted))]);
-    // The answer to its SYN finds nobody.
+    // The answer to its SYN finds no connection.
     let said: Vec<_> = pair.log.iter().map(|s| (s.at, s.from, s.segment.flags, s.segment.seq)).collect();
     let syn_ack = pair.log[1].segment.ack;
     let answered = flags::SYN | flags::ACK;

@@ -1,4 +1,4 @@
-//! When a receiver acknowledges, segment by segment, on a link of 10 ms each way unless said otherwise.
+//! The times at which a receiver acknowledges, segment by segment, on a link of 10 ms each way unless noted otherwise.
 
 mod common;
 
@@ -15,7 +15,7 @@ fn acknowledgements_come_for_every_segment_then_every_second_one() {
     pair.run();
     let acks: Vec<_> = pair.acks(Client).iter().skip(1).map(|s| (s.segment.ack - 1) / MSS).collect();
     let steps: Vec<_> = std::iter::once(acks[0]).chain(acks.windows(2).map(|w| w[1] - w[0])).collect();
-    // Sixteen quick ones, of which the handshake used none; then every second, and the end of a super-segment.
+    // Sixteen quick ones, none of them used by the handshake; then every second, and the end of a super-segment.
     assert_eq!(steps[..16], [1; 16]);
     let twos = steps[16..].iter().filter(|&&step| step == 2).count();
     assert!(steps[16..].iter().all(|&step| step <= 2) && twos > 35, "{steps:?}");
@@ -35,7 +35,7 @@ fn while_linux_would_raise_its_window_every_segment_is_acknowledged() {
 #[test]
 fn a_delayed_acknowledgement_echoes_the_first_clock_it_answers() {
     let mut pair = pair(Config { quick_acks: 0, ..reno() });
-    // A reader that drained the queue would acknowledge the end of what was written.
+    // A reader that drained the queue would acknowledge the end of the written data.
     pair.end(Client).reads = false;
     pair.open();
     for millis in [30, 35] {
@@ -77,7 +77,7 @@ fn a_pause_of_more_than_a_timeout_brings_quick_acks_back() {
     assert_eq!(acks, [at(40), at(150), at(1010)]);
 }
 
-/// Quick acknowledgements are spent, and the last segment is 25 ms old.
+/// Makes a receiver that has spent its quick acknowledgements, with a last segment 25 ms old.
 fn slow(config: Config) -> Hearer {
     let mut h = Hearer::open(Config { quick_acks: 1, receive_window: 60_000, ..config });
     h.data(20_000, 0, MSS, false);
@@ -127,7 +127,7 @@ fn who_answers_lets_the_answer_carry_the_acknowledgement() {
     h.until(50_000);
     h.append(60_000, 100, true);
     let acks = h.acked();
-    // Two went with data or for the second segment; the end of the write is not worth one of its own any more.
+    // Two left with data or for the second segment; the end of the write is not worth one of its own any more.
     assert!(acks.iter().all(|&(us, ..)| us < 61_000), "{acks:?}");
     h.append(70_000, 100, true);
     h.until(80_000);
@@ -144,7 +144,7 @@ fn slow_arrivals_lengthen_the_delay_no_further_than_the_round_trip_allows() {
         h.append(100_000 + 25_000 * u64::from(n), 300 - 10 * n, true);
     }
     h.until(500_000);
-    // 25 ms apart they would have it wait 50 ms; a round trip of 20 ms allows no more than the least, 40 ms.
+    // 25 ms apart they would have it wait 50 ms; a round trip of 20 ms allows only the least, 40 ms.
     let times: Vec<_> = h.acked().iter().map(|&(us, ..)| us / 1_000).collect();
     assert_eq!(times, [140, 190, 240, 290, 340]);
 }
@@ -152,7 +152,7 @@ fn slow_arrivals_lengthen_the_delay_no_further_than_the_round_trip_allows() {
 #[test]
 fn arrivals_beyond_a_gap_are_told_at_once_three_times_and_then_once_a_millisecond() {
     let mut h = slow(reno());
-    // Segment 3 is missing; 4 to 20 come 0.1 ms apart.
+    // Segment 3 is missing; 4 to 20 arrive 0.1 ms apart.
     for n in 4..=20u32 {
         h.data(50_000 + 100 * u64::from(n), n, MSS, false);
     }

@@ -11,7 +11,7 @@ use streamgauge_transport::tcp::{Config, Connection, Segment};
 struct Counting;
 
 thread_local! {
-    // Of this thread only: the test harness allocates in its own.
+    // Allocations of this thread only: the test harness allocates in its own.
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
@@ -29,7 +29,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Carries what `from` says to `to` over a link that loses every `loss`th data segment (0 for none).
+/// Carries the segments of `from` to `to` over a link that loses every `loss`th data segment (0 for none).
 struct Link {
     queue: VecDeque<Segment>,
     loss: u64,

@@ -1,11 +1,11 @@
-//! What holds for every congestion controller, whatever it is told.
+//! Properties that hold for every congestion controller, with any input.
 
 use proptest::prelude::*;
 use streamgauge_base::{Duration, Instant};
-use streamgauge_transport::tcp::congestion::{Ack, AnyController, Controller, Repair};
+use streamgauge_transport::tcp::congestion::{Ack, Controller, Repair};
 use streamgauge_transport::tcp::{Config, CongestionControl, Hystart, RateSample};
 
-/// Something that happens to a controller, `after` us later than what was before.
+/// Something that happens to a controller, `after` us later than the previous one.
 #[derive(Clone, Copy, Debug)]
 enum Happening {
     /// `segments` and some `bytes` are delivered and `lost` segments are lost.
@@ -48,13 +48,13 @@ fn happening() -> impl Strategy<Value = (u64, Happening)> {
 
 fn config() -> impl Strategy<Value = Config> {
     (
-        prop::sample::select(CongestionControl::NAMED),
+        prop::sample::select(CongestionControl::BUILT_IN),
         prop::sample::select(Hystart::NAMED),
         prop_oneof![Just(536u32), Just(1448), Just(8948)],
         prop_oneof![Just(None), (1u64..100_000).prop_map(Some)],
         1u32..40,
     )
-        .prop_map(|((_, congestion), (_, hystart), mss, fixed_window, initial_window)| Config {
+        .prop_map(|(congestion, (_, hystart), mss, fixed_window, initial_window)| Config {
             congestion,
             hystart,
             mss,
@@ -66,7 +66,7 @@ fn config() -> impl Strategy<Value = Config> {
 
 /// A controller and the sender around it, as far as it needs one.
 struct Bench {
-    controller: AnyController,
+    controller: Box<dyn Controller>,
     mss: u64,
     now: Instant,
     una: u64,
@@ -77,7 +77,7 @@ struct Bench {
 
 impl Bench {
     fn new(config: &Config) -> Self {
-        let mut controller = AnyController::new(config, config.initial_window);
+        let mut controller = config.congestion.make(&config.start());
         controller.on_open(Instant::ZERO, Some(Duration::from_millis(20)));
         Bench {
             controller,
@@ -116,6 +116,8 @@ impl Bench {
                 self.controller.on_ack(&Ack {
                     now,
                     delivered,
+                    segments: segments as u32,
+                    marked: 0,
                     lost,
                     una: self.una,
                     next: self.una + window,
@@ -153,9 +155,9 @@ impl Bench {
     }
 }
 
-/// Of those that neither pace nor measure: only losses lower their window, and only acknowledgements raise it.
-fn by_loss(control: CongestionControl) -> bool {
-    matches!(control, CongestionControl::Reno | CongestionControl::Bic | CongestionControl::Cubic)
+/// Returns whether it neither paces nor measures: only losses lower its window, and only acknowledgements raise it.
+fn by_loss(control: &CongestionControl) -> bool {
+    [CongestionControl::RENO, CongestionControl::BIC, CongestionControl::CUBIC].contains(control)
 }
 
 proptest! {
@@ -176,7 +178,7 @@ proptest! {
 
     #[test]
     fn only_losses_and_idling_lower_a_window(
-        config in config().prop_filter("judges by loss", |config| by_loss(config.congestion)),
+        config in config().prop_filter("judges by loss", |config| by_loss(&config.congestion)),
         story in prop::collection::vec(happening(), 1..300),
     ) {
         let mut bench = Bench::new(&config);
@@ -187,7 +189,7 @@ proptest! {
             let told = format!("{before} to {window} by {happening:?}: {:?}", bench.controller);
             match happening {
                 Happening::Ack { limited: false, .. } => prop_assert_eq!(window, before, "{}", told),
-                // At most by what was delivered, and what was left from before.
+                // At most by the delivered segments, and the remainder from before.
                 Happening::Ack { segments, .. } => {
                     prop_assert!(window >= before, "{}", told);
                     prop_assert!(window <= before + (segments + 2) * bench.mss, "{}", told);
@@ -203,7 +205,7 @@ proptest! {
 
     #[test]
     fn a_fixed_window_is_fixed(config in config(), story in prop::collection::vec(happening(), 1..100)) {
-        let mut bench = Bench::new(&Config { congestion: CongestionControl::Fixed, ..config });
+        let mut bench = Bench::new(&Config { congestion: CongestionControl::FIXED, ..config });
         let before = bench.controller.window();
         for (after, happening) in story {
             bench.take(after, happening);
@@ -211,11 +213,11 @@ proptest! {
         }
     }
 
-    /// What was undone leaves no less than there was.
+    /// An undo leaves no less than there was.
     #[test]
     fn an_undone_reduction_leaves_no_trace_in_the_window(
         config in config().prop_filter("Linux undoes it", |config| {
-            by_loss(config.congestion) || config.congestion == CongestionControl::Vegas
+            by_loss(&config.congestion) || config.congestion == CongestionControl::VEGAS
         }),
         story in prop::collection::vec(happening(), 1..100),
         timeout in any::<bool>(),

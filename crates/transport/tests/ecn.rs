@@ -1,14 +1,18 @@
-//! Explicit congestion notification (RFC 3168), as Linux speaks it.
+//! Explicit congestion notification (RFC 3168), as in Linux.
 
 mod common;
 
 use common::script::Script;
 use common::{MSS, Pair, Seen, Side, Side::*, Verdict, ms};
 use streamgauge_base::{Duration, Ecn, Instant};
-use streamgauge_transport::tcp::{Config, CongestionControl, Segment, flags};
+use streamgauge_transport::tcp::{Config, CongestionControl, EcnMode, Segment, flags};
 
 fn config(ecn: bool) -> Config {
-    Config { ecn, congestion: CongestionControl::Reno, ..Config::default() }
+    Config {
+        ecn: if ecn { EcnMode::Classic } else { EcnMode::Off },
+        congestion: CongestionControl::RENO,
+        ..Config::default()
+    }
 }
 
 fn pair(client: bool, server: bool) -> Pair {
@@ -88,7 +92,7 @@ fn a_mark_is_echoed_until_the_sender_says_that_it_has_slowed_down() {
 
 #[test]
 fn a_mark_halves_the_window_once_per_round_trip_and_nothing_is_sent_again() {
-    // Ten segments go first, acknowledged one by one: the window is 20 when the echoes of two marks of the next
+    // Ten segments leave first, acknowledged one by one: the window is 20 when the echoes of two marks of the next
     // flight arrive.
     let mut pair = pair(true, true).with_script(mark(&[12, 15]));
     pair.serve(100 * MSS);
@@ -118,7 +122,7 @@ fn the_window_comes_down_over_a_round_trip_not_at_once() {
     let begun = pair.tcp(Server).stats();
     assert_eq!(begun.ecn_reductions, 1);
     assert!(begun.in_flight > begun.ssthresh, "{} {}", begun.in_flight, begun.ssthresh);
-    // Segments go on leaving while it comes down: there is no silence of half a round trip.
+    // Segments still leave while it falls: there is no silence of half a round trip.
     let times: Vec<_> = pair.data(Server).iter().map(|seen| seen.at).collect();
     let during = times.iter().filter(|&&at| at == Instant::ZERO + ms(70)).count();
     assert!(during >= 4, "{during}");
@@ -138,16 +142,16 @@ fn what_is_sent_again_is_not_ecn_capable() {
         pair.data(Server).into_iter().filter(|s| s.segment.seq == lost.segment.seq && !s.dropped).collect();
     assert_eq!(copies.len(), 1);
     assert_eq!(copies[0].segment.ecn, Ecn::NotEct);
-    // A recovery is a reduction too, and the peer hears of it.
+    // A recovery is a reduction too, and the peer is informed of it.
     assert_eq!(pair.data(Server).iter().filter(|s| s.segment.has(flags::CWR)).count(), 1);
 }
 
 #[test]
 fn marks_in_place_of_losses_keep_the_link_full_without_a_retransmission() {
     // A queue that marks above 15 packets, at 10 Mbit/s.
-    for congestion in [CongestionControl::Reno, CongestionControl::Cubic] {
+    for congestion in [CongestionControl::RENO, CongestionControl::CUBIC] {
         let mut free = Instant::ZERO;
-        let config = Config { congestion, ..config(true) };
+        let config = Config { congestion: congestion.clone(), ..config(true) };
         let mut pair = Pair::new(config.clone(), config, ms(10));
         pair.keep_log = false;
         let mut toggle = Duration::ZERO;
@@ -174,7 +178,7 @@ fn marks_in_place_of_losses_keep_the_link_full_without_a_retransmission() {
 #[test]
 fn losses_that_were_none_do_not_take_back_what_marks_called_for() {
     for first in [1, 3] {
-        // The mark comes before the duplicates, or with the one that begins recovery.
+        // The mark arrives before the duplicates, or with the one that begins recovery.
         let mut s = Script::open(config(true));
         s.write(60);
         s.ack(40, 1, &[], 20);
@@ -191,4 +195,107 @@ fn losses_that_were_none_do_not_take_back_what_marks_called_for() {
         assert_eq!((s.stats().undos, s.ssthresh()), (1, reduced));
         assert!(s.cwnd() <= reduced + 1, "{}", s.cwnd());
     }
+}
+
+fn counting(mode: EcnMode, congestion: CongestionControl) -> Config {
+    Config { ecn: mode, congestion, ..Config::default() }
+}
+
+/// Bits of the header from AE down, as RFC 9768 table 2 writes them.
+fn ace(segment: &Segment) -> [bool; 3] {
+    [segment.ae, segment.has(flags::CWR), segment.has(flags::ECE)]
+}
+
+/// RFC 9768 table 2, for SYNs that arrive without ECT.
+#[test]
+fn accurate_feedback_is_agreed_on_or_the_two_fall_back() {
+    let modes = [EcnMode::Off, EcnMode::Classic, EcnMode::L4s];
+    for (client, server) in modes.iter().flat_map(|&client| modes.map(|server| (client, server))) {
+        let control =
+            |mode| if mode == EcnMode::L4s { CongestionControl::PRAGUE } else { CongestionControl::RENO };
+        let (asks, answers) = (counting(client, control(client)), counting(server, control(server)));
+        let mut pair = Pair::new(asks, answers, ms(10));
+        pair.serve(20 * MSS);
+        pair.run();
+        let asked = match client {
+            EcnMode::Off => [false; 3],
+            EcnMode::Classic => [false, true, true],
+            EcnMode::L4s => [true; 3],
+        };
+        let (agreed, marks) = match (client, server) {
+            (EcnMode::L4s, EcnMode::L4s) => ([false, true, false], Ecn::Ect1),
+            (EcnMode::Off, _) | (_, EcnMode::Off) => ([false; 3], Ecn::NotEct),
+            _ => ([false, false, true], Ecn::Ect0),
+        };
+        assert_eq!(ace(first(&pair, Client)), asked, "{client:?} {server:?}");
+        assert_eq!(ace(first(&pair, Server)), agreed, "{client:?} {server:?}");
+        let data = pair.log.iter().find(|seen| !seen.segment.payload.is_empty()).unwrap();
+        assert_eq!(data.segment.ecn, marks, "{client:?} {server:?}");
+    }
+}
+
+/// Each mark reaches the controller once, over lost acknowledgements and more marks than the field counts to.
+#[test]
+fn every_mark_is_counted_once() {
+    use std::sync::{Arc, Mutex};
+    use streamgauge_transport::tcp::congestion::{Ack, Controller, Factory, Start};
+
+    type Counts = Arc<Mutex<(u64, u64)>>;
+
+    #[derive(Debug)]
+    struct Counter(Counts);
+    impl Controller for Counter {
+        fn on_ack(&mut self, ack: &Ack) {
+            let mut counts = self.0.lock().unwrap();
+            *counts = (counts.0 + u64::from(ack.segments), counts.1 + u64::from(ack.marked));
+        }
+        fn on_congestion_event(&mut self, _: Instant) {}
+        fn on_timeout(&mut self, _: Instant, _: bool) {}
+        fn on_idle(&mut self, _: Instant, _: Duration, _: Duration) {}
+        fn window(&self) -> u64 {
+            u64::from(20 * MSS)
+        }
+        fn ssthresh(&self) -> u64 {
+            u64::MAX
+        }
+        fn governs_recovery(&self) -> bool {
+            true
+        }
+    }
+    #[derive(Debug)]
+    struct Counters(Counts);
+    impl Factory for Counters {
+        fn name(&self) -> &str {
+            "counter"
+        }
+        fn make(&self, _: &Start) -> Box<dyn Controller> {
+            Box::new(Counter(self.0.clone()))
+        }
+    }
+
+    let counts = Counts::default();
+    let control = CongestionControl::of(Arc::new(Counters(counts.clone())));
+    let pair =
+        Pair::new(counting(EcnMode::L4s, CongestionControl::PRAGUE), counting(EcnMode::L4s, control), ms(10));
+    let (mut data, mut acks) = (0u32, 0u32);
+    let mut pair = pair.with_script(move |seen| {
+        if seen.from == Server && !seen.segment.payload.is_empty() {
+            data += 1;
+            if data.is_multiple_of(3) || (100..130).contains(&data) {
+                return Verdict::Mark;
+            }
+        } else if seen.from == Client && seen.segment.payload.is_empty() {
+            acks += 1;
+            if acks > 3 && acks.is_multiple_of(7) {
+                return Verdict::Drop;
+            }
+        }
+        Verdict::Deliver
+    });
+    pair.serve(400 * MSS);
+    pair.run();
+    let marked = pair.tcp(Client).stats().marked_received;
+    let (segments, told) = *counts.lock().unwrap();
+    assert_eq!((segments, told), (400, marked));
+    assert!(marked > 130);
 }

@@ -68,7 +68,7 @@ fn a_window_of_twelve_segments_keeps_twelve_under_way() {
 
 #[test]
 fn what_follows_a_closed_window_starts_with_a_fresh_timeout() {
-    // What the reopened window lets out is lost, all of it.
+    // All that the reopened window lets out is lost.
     let script = |seen: &Seen| match (seen.segment.payload.is_empty(), seen.at) {
         (false, now) if now == at(5010) => Verdict::Drop,
         _ => Verdict::Deliver,
@@ -108,7 +108,7 @@ fn a_closed_window_is_probed_and_the_update_reopens_it() {
     let backoffs: Vec<_> = gaps.iter().map(|gap| gap - 20_000_000).collect();
     assert!(backoffs.windows(2).all(|w| w[1].abs_diff(2 * w[0]) < 2_000_000), "{gaps:?}");
     assert_eq!(pair.tcp(Server).stats().probes, probes.len() as u64);
-    // The reader comes back; its window update goes out at once.
+    // The reader returns; its window update is sent at once.
     pair.end(Client).reads = true;
     pair.settle();
     let update = pair.log.last().unwrap();

@@ -1,4 +1,4 @@
-//! What holds whatever the network does.
+//! Properties that hold on any network.
 
 mod common;
 
@@ -48,7 +48,7 @@ fn weather() -> impl Strategy<Value = Weather> {
 
 fn config() -> impl Strategy<Value = Config> {
     (
-        prop::sample::select(CongestionControl::NAMED).prop_map(|(_, control)| control),
+        prop::sample::select(CongestionControl::BUILT_IN),
         prop_oneof![Just(536u32), Just(MSS)],
         prop_oneof![700u64..5_000, 5_000u64..200_000, 213_000u64..400_000],
         prop_oneof![Just(None), (1u64..5_000).prop_map(Some), (5_000u64..200_000).prop_map(Some)],
@@ -82,7 +82,7 @@ fn config() -> impl Strategy<Value = Config> {
         )
 }
 
-/// What an application writes: (real bytes, filler) each.
+/// Draws an application's writes: (real bytes, filler) each.
 fn writes() -> impl Strategy<Value = Vec<(u16, u16)>> {
     prop::collection::vec((prop_oneof![Just(0u16), 0u16..40, 0u16..3_000], 0u16..6_000), 1..60)
 }
@@ -105,7 +105,7 @@ fn chunks(writes: &[(u16, u16)]) -> (Vec<Chunk>, Vec<u8>) {
     (chunks, flat)
 }
 
-/// Both ends write, close, and read until nothing happens any more.
+/// Makes both ends write, close, and read until nothing happens any more.
 fn exchange(configs: &(Config, Config), down: &[(u16, u16)], up: &[(u16, u16)], weather: Weather) -> Pair {
     let mut pair = Pair::new(configs.0.clone(), configs.1.clone(), ms(10)).with_script(weather.script());
     for (side, writes) in [(Server, down), (Client, up)] {
@@ -147,7 +147,7 @@ proptest! {
         prop_assert_eq!(sent + copied, arrived + dropped);
     }
 
-    /// Without loss and reordering nothing is sent twice, whatever is duplicated or late as a whole.
+    /// Without loss and reordering nothing is sent twice, even if segments are duplicated or late as a whole.
     #[test]
     fn no_retransmission_without_cause(
         configs in (config(), config()), down in writes(), up in writes(),
@@ -170,8 +170,8 @@ proptest! {
         }
     }
 
-    /// Who aborts says nothing but resets from then on, whatever comes; what was sent balances; and the other end, if
-    /// it has anything to say, learns of it.
+    /// An end that aborts sends nothing but resets from then on, on any input; the sent bytes balance; and the other
+    /// end, if it has data to send, detects it.
     #[test]
     fn after_an_abort_nothing_but_resets_is_sent(
         configs in (config(), config()), down in writes(), up in writes(), weather in weather(),
@@ -211,7 +211,7 @@ proptest! {
         }
     }
 
-    /// A reader that sleeps closes the window; once it reads, everything comes, even if updates are lost.
+    /// A reader that sleeps closes the window; once it reads, everything arrives, even if updates are lost.
     #[test]
     fn a_slow_reader_stalls_nothing_for_good(
         configs in (config(), config()), down in writes(), weather in weather(),
@@ -234,10 +234,10 @@ proptest! {
         prop_assert!(pair.ends[0].inbox == expected);
     }
 
-    /// Segments that overtake others cost few copies, and no rate: what was reduced for nothing is given back.
+    /// Segments that overtake others cost few copies, and no rate: a reduction for nothing is undone.
     #[test]
     fn reordering_alone_costs_few_copies_and_they_are_undone(
-        congestion in prop::sample::select(CongestionControl::NAMED).prop_map(|(_, control)| control),
+        congestion in prop::sample::select(CongestionControl::BUILT_IN),
         late in 1u64..100, by_us in 1u64..9_000, seed in any::<u64>(),
     ) {
         let mut random = RandomStream::named(seed, "link", "late");
@@ -252,14 +252,14 @@ proptest! {
         prop_assert_eq!(pair.ends[0].received, u64::from(1_000 * MSS));
         prop_assert_eq!(stats.timeouts, 0);
         prop_assert!(stats.retransmits <= 100, "{} copies", stats.retransmits);
-        // The last may have come too late for anything to tell of it.
+        // The last may have been too late for any evidence of it.
         prop_assert!(stats.recoveries <= stats.undos + 1, "{} of {}", stats.undos, stats.recoveries);
     }
 
-    /// When nobody answers, the timeout doubles, and nothing goes out in between.
+    /// Without answers, the timeout doubles, and nothing is sent in between.
     #[test]
     fn timeouts_double_while_nobody_answers(
-        congestion in prop::sample::select(CongestionControl::NAMED).prop_map(|(_, control)| control),
+        congestion in prop::sample::select(CongestionControl::BUILT_IN),
         segments in 1u32..30, probes in any::<bool>(), coarse in any::<bool>(),
     ) {
         let mut config = Config { congestion, coarse_timers: coarse, max_retries: 6, ..Config::default() };

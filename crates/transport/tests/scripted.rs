@@ -1,5 +1,5 @@
-//! Slow start, fast recovery, timeouts and idle restart, segment by segment: what one end says at what time, on a link
-//! of 10 ms each way unless said otherwise.
+//! Slow start, fast recovery, timeouts and idle restart, segment by segment: one end's segments with their times, on a
+//! link of 10 ms each way unless noted otherwise.
 
 mod common;
 
@@ -58,7 +58,7 @@ fn the_fast_retransmit_leaves_with_the_third_duplicate() {
 
 #[test]
 fn proportional_rate_reduction_halves_smoothly() {
-    // All acknowledgements come at once: with it the second duplicate's segment would wait for the third.
+    // All acknowledgements arrive at once: with it the second duplicate's segment would wait for the third.
     let mut pair =
         pair(Config { delayed_ack: Duration::ZERO, initial_window: 40, ..without(&["tso_defer"]) })
             .with_script(drop_data(&[0]));
@@ -68,7 +68,7 @@ fn proportional_rate_reduction_halves_smoothly() {
     let flight = sent_at(&pair, 50);
     assert_eq!(flight[..3], [40, 41, 0]);
     assert!((20..=22).contains(&flight.len()), "{flight:?}");
-    // By the end of recovery what is in flight has come down to the threshold.
+    // By the end of recovery the bytes in flight have fallen to the threshold.
     let stats = pair.tcp(Server).stats();
     assert_eq!((stats.retransmits, stats.recoveries, stats.ssthresh), (1, 1, u64::from(20 * MSS)));
     assert_eq!(stats.in_flight, u64::from(20 * MSS));
@@ -96,7 +96,7 @@ fn one_duplicate_is_enough_once_reordering_would_have_shown() {
     pair.run();
     let again: Vec<_> =
         pair.data(Server).iter().filter(|s| s.segment.seq == 1 + 3 * MSS).map(|s| s.at).collect();
-    // Its SACK comes at 50 ms; a quarter of the round trip and 2 ms later it is no reordering.
+    // Its SACK arrives at 50 ms; a quarter of the round trip and 2 ms later it is no reordering.
     assert_eq!(again, [at(30), at(57)]);
     let stats = pair.tcp(Server).stats();
     assert_eq!((stats.timeouts, stats.retransmits, stats.recoveries), (0, 1, 1));
@@ -124,7 +124,7 @@ fn a_lost_retransmission_is_found_by_what_was_sent_after_it() {
 
 #[test]
 fn every_third_segment_lost_is_repaired_without_the_timer() {
-    // Repairs too: a recovery in which more was sent than has arrived must still replace what arrives.
+    // Repairs too: a recovery that sent more than has arrived must still replace the arrivals.
     let mut count = 0;
     let script = move |seen: &Seen| {
         count += u32::from(!seen.segment.payload.is_empty());
@@ -146,7 +146,7 @@ fn a_lost_tail_waits_for_the_timer_where_there_are_no_loss_probes() {
     pair.serve(5 * MSS);
     pair.run();
     let sent: Vec<_> = pair.data(Server).iter().map(|s| s.at).collect();
-    // The last acknowledgement comes at 50 ms; SRTT 20 ms + the floor of 200 ms.
+    // The last acknowledgement arrives at 50 ms; SRTT 20 ms + the floor of 200 ms.
     assert_eq!(sent[4..], [at(30), at(270)]);
     let stats = pair.tcp(Server).stats();
     assert_eq!((stats.timeouts, stats.retransmits, stats.recoveries), (1, 1, 0));
@@ -156,7 +156,7 @@ fn a_lost_tail_waits_for_the_timer_where_there_are_no_loss_probes() {
 
 #[test]
 fn retransmitting_the_oldest_segment_restarts_the_timer() {
-    // The first is lost, the others arrive so late that their SACKs come 5 ms before the timer would expire.
+    // The first is lost, the others arrive so late that their SACKs arrive 5 ms before the timer would expire.
     let mut first = true;
     let config = without(&["tlp"]);
     let mut pair = pair(config).with_script(move |seen| match (seen.segment.payload.is_empty(), seen.at) {

@@ -6,7 +6,8 @@ mod common;
 use common::script::Script;
 use common::{reno, without};
 
-/// Ten segments went out at 20 ms; nothing came back, and the timer expired at 240 ms: the first went out again.
+/// Returns a script after a timeout: ten segments were sent at 20 ms; nothing was answered, and the timer expired at
+/// 240 ms: the first was sent again.
 fn timed_out(without_too: &[&str]) -> Script {
     let mut s = Script::open(without(&[&["tlp"], without_too].concat()));
     s.write(10);
@@ -20,7 +21,7 @@ fn timed_out(without_too: &[&str]) -> Script {
 
 #[test]
 fn f_rto_undoes_a_timeout_when_what_was_sent_once_is_acknowledged_after_new_data() {
-    // Without timestamps and duplicates to tell: the clock echoed is that of the copy.
+    // Without timestamps and duplicates as evidence: the clock echoed is that of the copy.
     let mut s = timed_out(&[]);
     s.ack(250, 1, &[], 240);
     assert_eq!(s.sent(), [(250, 10), (250, 11)], "new data first");
@@ -61,7 +62,7 @@ fn a_timestamp_from_before_the_timeout_undoes_it_at_once() {
     assert_eq!(s.stats().retransmits, 1);
 }
 
-/// Segments 1, 2 and 3 of ten overtook segment 0, which went out again at 42 ms.
+/// Returns a script where segments 1, 2 and 3 of ten overtook segment 0, which was sent again at 42 ms.
 fn fast_retransmit(without_too: &[&str]) -> Script {
     // With it the second duplicate's segment would wait for the third.
     let mut s = Script::open(without(&[&["tso_defer"], without_too].concat()));
@@ -88,7 +89,7 @@ fn a_timestamp_from_before_the_fast_retransmit_undoes_it_when_no_copy_is_out_any
 #[test]
 fn a_duplicate_reported_for_every_copy_undoes_a_recovery_even_after_its_end() {
     let mut s = fast_retransmit(&[]);
-    // The echo does not tell: as if the clocks were coarse.
+    // The echo shows nothing: as if the clocks were coarse.
     s.ack(43, 12, &[], 42);
     assert_eq!((s.stats().undos, s.ssthresh()), (0, 5));
     let before = s.cwnd();
@@ -159,7 +160,7 @@ fn a_receiver_that_reneges_gets_everything_again() {
     s.ack(40, 0, &[(1, 4)], 20);
     s.ack(41, 0, &[(1, 5)], 20);
     assert_eq!(s.sent().last(), Some(&(40, 0)));
-    // Segment 0 arrived; of 1 to 4, which it had reported, the peer no longer speaks.
+    // Segment 0 arrived; the peer no longer reports 1 to 4, which it had reported.
     s.ack(60, 1, &[], 40);
     let none = s.sent();
     assert!(none.is_empty(), "{none:?}");
@@ -171,8 +172,8 @@ fn a_receiver_that_reneges_gets_everything_again() {
     assert_eq!(s.sent(), [(90, 2), (90, 3)]);
 }
 
-/// When segment 13 went out again. With 12 it was sent at 40 ms, 14 was at 50 ms. One acknowledgement at 70 ms covers 12
-/// and reports 14.
+/// Returns when segment 13 was sent again. With 12 it was sent at 40 ms, 14 was at 50 ms. One acknowledgement at 70 ms
+/// covers 12 and reports 14.
 fn resent_after_a_mixed_acknowledgement(without_too: &[&str]) -> Vec<(u64, u32)> {
     let mut s = Script::open(without(without_too));
     s.write(60);
@@ -188,6 +189,6 @@ fn resent_after_a_mixed_acknowledgement(without_too: &[&str]) -> Vec<(u64, u32)>
 fn the_round_trip_of_what_is_acknowledged_judges_what_was_sent_with_it() {
     // 13 has been on its way no longer than 12 was: it is lost a quarter of the least round trip later, and 2 ms.
     assert_eq!(resent_after_a_mixed_acknowledgement(&[]), [(77, 13)]);
-    // By the round trip of 14 it should have come at 60 ms.
+    // By the round trip of 14 it should have arrived at 60 ms.
     assert_eq!(resent_after_a_mixed_acknowledgement(&["rack_last"]), [(70, 13)]);
 }

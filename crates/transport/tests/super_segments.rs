@@ -1,13 +1,13 @@
-//! What leaves together: a super-segment that waits for the acknowledgement with which it would be longer. The peer is the
-//! script; its round trip is 20 ms.
+//! Segments that leave together: a super-segment that waits for the acknowledgement with which it would be longer. The
+//! peer is the script; its round trip is 20 ms.
 
 mod common;
 
 use common::script::Script;
 use common::without;
 
-/// Of a window of ten segments eight went out at 20 ms and one at `millis`; then the writer has twenty more. What goes
-/// out from then on, with an acknowledgement of two at 40 ms.
+/// Sends eight segments of a window of ten at 20 ms and one at `millis`; then the writer has twenty more. Returns the
+/// segments sent from then on, with an acknowledgement of two at 40 ms.
 fn sent(millis: u64, without_too: &[&str]) -> Vec<(u64, u32)> {
     let mut s = Script::open(without(without_too));
     s.write(8);
@@ -62,7 +62,7 @@ fn repairing_does_not_wait() {
     }
     assert_eq!(s.stats().recoveries, 1);
     s.sent();
-    // From here on one segment goes out for about every second that arrives.
+    // From here on one segment is sent for about every second that arrives.
     for n in 5..=10 {
         s.ack(40, 0, &[(1, n)], 20);
     }

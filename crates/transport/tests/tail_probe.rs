@@ -14,7 +14,7 @@ fn the_last_segment_goes_out_again_after_two_round_trips() {
     // 2 * 20 ms and 2 ms for the rounding of timers after 20 ms.
     assert_eq!(s.sent(), [(62, 4)]);
     assert_eq!((s.stats().loss_probes, s.stats().timeouts), (1, 0));
-    // One probe an episode; then the timeout of 220 ms, which starts anew with the probe.
+    // One probe an episode; then the timeout of 220 ms, which restarts with the probe.
     s.until(400);
     assert_eq!(s.sent(), [(282, 0)]);
     assert_eq!((s.stats().loss_probes, s.stats().timeouts), (1, 1));

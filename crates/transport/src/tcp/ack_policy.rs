@@ -9,29 +9,29 @@ use super::window_growth::WindowGrowth;
 
 /// Linux's `TCP_DELACK_MAX`.
 const LONGEST_DELAY: Duration = Duration::from_millis(200);
-/// Acknowledgements of one gap that go out at once, before they are thinned.
+/// Acknowledgements of one gap that are sent at once, before they are thinned.
 const PROMPT_DUPLICATES: u8 = 3;
 /// Longest wait of a thinned acknowledgement (`tcp_comp_sack_delay_ns`), and the share of the round trip that it is, as
 /// a divisor.
 const LONGEST_THINNING: Duration = Duration::from_millis(1);
 const THINNING_SHARE: u64 = 20;
-/// Most arrivals that one of them stands for (`tcp_comp_sack_nr`).
+/// Most arrivals that one of them covers (`tcp_comp_sack_nr`).
 const MOST_THINNED: u8 = 44;
-/// A segment that is not full tells the size of full ones if a second one is as long, and it has so much payload; or so
-/// much, and does not end what was written.
+/// Least payload with which a segment that is not full shows the size of full ones, if a second one is as long. The lower
+/// bound is that of a segment that does not end the written data.
 const TELLING: u32 = 524;
 const TELLING_UNPUSHED: u32 = 76;
-/// What counts as a full segment before one was seen (RFC 1122's default MSS).
+/// Size of a full segment before one was seen (RFC 1122's default MSS).
 const FULL_AT_FIRST: u64 = 536;
 
-/// What the policy asks of the other half and of the segment.
+/// The policy's inputs from the other half and from the segment.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
     pub now: Instant,
     /// This end's own retransmission timeout and smoothed round trip.
     pub rto: Duration,
     pub srtt: Option<Duration>,
-    /// The segment has the PSH flag.
+    /// Whether the segment has the PSH flag.
     pub push: bool,
     /// The clock that the segment echoes, and how long ago it showed that.
     pub echo: (u32, Duration),
@@ -43,9 +43,9 @@ pub struct AckPolicy {
     mss: u32,
     /// The peer's full segment as far as seen, in bytes of payload.
     full: u32,
-    /// Payload of the last segment that was shorter and could tell.
+    /// Payload of the last segment that was shorter and could show the size.
     short: u32,
-    /// An acknowledgement must go out now.
+    /// Whether an acknowledgement must leave now.
     due: bool,
     /// There is something to acknowledge.
     scheduled: bool,
@@ -54,18 +54,18 @@ pub struct AckPolicy {
     deadline: Instant,
     /// The least delay; zero acknowledges everything at once.
     least: Duration,
-    /// The delay as adapted to the intervals at which segments come; `None` before the first.
+    /// The delay as adapted to the intervals at which segments arrive; `None` before the first.
     delay: Option<Duration>,
     coarse: bool,
     quick: u8,
-    /// Half a window's segments, and no more than that.
+    /// Half a window's segments at most.
     quick_limit: u8,
     quick_most: u8,
-    /// This end answers what it gets: its data carries acknowledgements.
+    /// Whether this end answers the data it gets: its own data carries acknowledgements.
     converses: bool,
     last_arrival: Instant,
     growth: WindowGrowth,
-    /// A rise of the window that Linux would offer acknowledges at once.
+    /// Whether a rise of the window that Linux would offer acknowledges at once.
     tells_growth: bool,
     /// Acknowledgements sent at once for the gap at `gap`, and arrivals since that wait for `thinned_until`.
     prompt: u8,
@@ -75,7 +75,7 @@ pub struct AckPolicy {
 }
 
 impl AckPolicy {
-    /// For a stream whose first byte has sequence number `start`.
+    /// Makes the policy of a stream that starts at sequence number `start`.
     pub fn new(start: u64, config: &Config) -> Self {
         let mss = u64::from(config.mss);
         let fit = (config.receive_window / (2 * mss)).max(2);
@@ -104,7 +104,7 @@ impl AckPolicy {
         }
     }
 
-    /// An acknowledgement must go out now.
+    /// Returns whether an acknowledgement must leave now.
     #[inline]
     pub fn is_due(&self) -> bool {
         self.due
@@ -114,13 +114,13 @@ impl AckPolicy {
     pub fn demand(&mut self) {
         self.due = true;
     }
-    /// When an acknowledgement falls due.
+    /// Returns when an acknowledgement falls due.
     #[inline]
     pub fn deadline(&self) -> Instant {
         self.deadline.min(self.thinned_until)
     }
 
-    /// The timers, those that have expired.
+    /// Handles the timers that have expired.
     pub fn handle_timeout(&mut self, now: Instant, rto: Duration) {
         if now >= self.thinned_until {
             self.thinned_until = Instant::FAR_FUTURE;
@@ -140,13 +140,13 @@ impl AckPolicy {
         }
     }
 
-    /// Data went out, and an acknowledgement with it.
+    /// Notes that data was sent, and an acknowledgement with it.
     #[inline]
     pub fn data_sent(&mut self, now: Instant) {
         self.converses |= self.delay.is_some_and(|delay| now.saturating_since(self.last_arrival) < delay);
     }
 
-    /// An acknowledgement went out.
+    /// Notes that an acknowledgement was sent.
     #[inline]
     pub fn sent(&mut self) {
         if self.scheduled && self.quick > 0 {
@@ -163,7 +163,7 @@ impl AckPolicy {
         self.thinned_until = Instant::FAR_FUTURE;
     }
 
-    /// The next acknowledgements go out at once: the peer has sent something again, or past the window.
+    /// Makes the next acknowledgements leave at once: the peer has sent something again, or past the window.
     pub fn hurry(&mut self) {
         self.quick = self.quick.max(self.quick_limit);
         self.converses = false;
@@ -172,20 +172,21 @@ impl AckPolicy {
         self.due = true;
     }
 
-    /// At least the next `count` acknowledgements go out at once.
+    /// Makes at least the next `count` acknowledgements leave at once.
     pub fn hurry_for(&mut self, count: u8) {
         self.quick = self.quick.max(count.min(self.quick_limit));
         self.converses = false;
         self.delay = Some(self.least);
     }
 
-    /// What the buffer holds decides, and so has to be told.
+    /// Returns whether the buffered amount decides, and must therefore be passed in.
     #[inline]
     pub fn counts_memory(&self) -> bool {
         self.growth.counts_memory()
     }
 
-    /// The window to send with an acknowledgement that expects `next`, with `held` bytes in the buffer, as Linux 6.1 has it.
+    /// Returns the window to send with an acknowledgement that expects `next`, with `held` bytes in the buffer, as
+    /// Linux 6.1 has it.
     pub fn window(&mut self, next: u64, held: u64) -> u32 {
         let (window, little) = self.growth.tell(next, held, self.full);
         self.quick = if little { 0 } else { self.quick };
@@ -193,18 +194,18 @@ impl AckPolicy {
         window
     }
 
-    /// By what has been read, `held` bytes being left, the window would double, as Linux 6.1 has it.
+    /// Returns whether the window would double after the bytes read so far, with `held` bytes left, as in Linux 6.1.
     pub fn doubles(&self, next: u64, held: u64) -> bool {
         self.growth.doubles(next, held, self.full)
     }
 
-    /// A segment of `len` bytes brought new data, at the place expected up to `next`, or ahead of that; with it the buffer holds
-    /// `held` bytes.
+    /// Handles a segment of `len` bytes of new data, at the place expected up to `next`, or ahead of that; with it the
+    /// buffer holds `held` bytes.
     pub fn arrived(&mut self, at: Moment, len: u64, next: Option<u64>, held: u64) {
         self.scheduled = true;
         self.measure(len, at.push);
         let Some(next) = next else {
-            // What waits behind a gap tells a round trip too, as of 6.1.
+            // Data that waits behind a gap measures a round trip too, as of 6.1.
             if self.growth.counts_memory() {
                 self.growth.time(len, at.echo);
             }
@@ -230,7 +231,7 @@ impl AckPolicy {
         }
     }
 
-    /// How long the peer's full segments are.
+    /// Measures the length of the peer's full segments.
     fn measure(&mut self, len: u64, push: bool) {
         // No segment is longer than its IP packet.
         let len = len.min(u64::from(u32::MAX)) as u32;
@@ -263,7 +264,7 @@ impl AckPolicy {
         }
     }
 
-    /// Nothing keeps the acknowledgement of two segments until they are read.
+    /// Returns whether nothing keeps the acknowledgement of two segments until they are read.
     fn is_open(&mut self, held: u64) -> bool {
         if !self.growth.counts_memory() {
             return true;
@@ -273,7 +274,7 @@ impl AckPolicy {
         open
     }
 
-    /// Many arrivals beyond one gap share acknowledgements (Linux's compressed SACK).
+    /// Makes many arrivals beyond one gap share acknowledgements (Linux's compressed SACK).
     fn thin(&mut self, at: Moment, next: u64) {
         if self.gap != next {
             (self.gap, self.prompt) = (next, 0);
@@ -301,23 +302,23 @@ impl AckPolicy {
         delay = delay.min(LONGEST_DELAY.max(self.least));
         let deadline = if self.coarse { expiry(at.now, delay) } else { at.now + delay };
         if self.deadline <= at.now + delay.div(4) {
-            // It would go out almost now anyway.
+            // It would leave almost now anyway.
             self.due = true;
         } else {
             self.deadline = self.deadline.min(deadline);
         }
     }
 
-    /// A segment arrived ahead of a gap: what has arrived ends `span` bytes beyond what is expected; before it the buffer held
-    /// `held` bytes.
+    /// Handles a segment ahead of a gap: the arrived data ends `span` bytes beyond the expected byte; before it the
+    /// buffer held `held` bytes.
     pub fn ahead(&mut self, span: u64, held: u64) {
         if self.growth.ahead(span, held) && self.tells_growth && self.quick_limit > 0 {
             self.quick |= 1;
         }
     }
 
-    /// The reader took `len` bytes, which leaves `queued` to be read and `waiting` not acknowledged; what has arrived
-    /// ahead of a gap ends `span` bytes beyond what is expected.
+    /// Handles a read of `len` bytes, which leaves `queued` to be read and `waiting` not acknowledged; data ahead of a
+    /// gap ends `span` bytes beyond the expected byte.
     pub fn read(&mut self, len: u64, queued: u64, waiting: u64, span: u64) {
         self.growth.read(self.last_arrival, len, queued, span);
         let drained = queued == 0 && span == 0;

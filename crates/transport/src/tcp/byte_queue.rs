@@ -7,7 +7,7 @@ use streamgauge_base::Chunk;
 #[derive(Clone, Debug)]
 struct Piece {
     start: u64,
-    /// Its head stands at `start`; every byte from there to the next piece is filler, whatever the chunk's own length.
+    /// Its head is at `start`; every byte from there to the next piece is filler, regardless of the chunk's own length.
     data: Chunk,
 }
 
@@ -21,21 +21,21 @@ pub struct ByteQueue {
 }
 
 impl ByteQueue {
-    /// Empty, at sequence number `start`.
+    /// Makes an empty queue at sequence number `start`.
     pub fn new(start: u64) -> Self {
         ByteQueue { pieces: VecDeque::new(), start, end: start }
     }
-    /// First byte held.
+    /// Returns the first byte held.
     #[inline]
     pub fn start(&self) -> u64 {
         self.start
     }
-    /// One past the last byte held.
+    /// Returns one past the last byte held.
     #[inline]
     pub fn end(&self) -> u64 {
         self.end
     }
-    /// Bytes held.
+    /// Returns the bytes held.
     #[inline]
     pub fn len(&self) -> u64 {
         self.end - self.start
@@ -53,7 +53,7 @@ impl ByteQueue {
         }
     }
 
-    /// Nothing is held: gives back memory.
+    /// Frees memory, as nothing is held.
     pub fn rest(&mut self) {
         debug_assert!(self.len() == 0);
         self.pieces = VecDeque::new();
@@ -68,13 +68,13 @@ impl ByteQueue {
         }
     }
 
-    /// One past the last byte of the piece at `index`.
+    /// Returns one past the last byte of the piece at `index`.
     fn end_of(&self, index: usize) -> u64 {
         self.pieces.get(index + 1).map_or(self.end, |next| next.start)
     }
 
-    /// A copy of `seq..seq + len`, which must be held. Allocates only where there are real bytes; filler that
-    /// stands before a real byte becomes zeros.
+    /// Returns a copy of `seq..seq + len`, which must be held. Allocates only where there are real bytes; filler before
+    /// a real byte becomes zeros.
     #[inline]
     pub fn slice(&self, seq: u64, len: u32) -> Chunk {
         // Bulk data is nothing else; not worth a call.
@@ -104,7 +104,7 @@ impl ByteQueue {
         Chunk::with_filler(bytes, filler)
     }
 
-    /// Takes up to `max` bytes off the front, never past the end of what one `push` of real bytes began.
+    /// Removes up to `max` bytes from the front, never past the end of the data that one `push` of real bytes began.
     pub fn take(&mut self, max: usize) -> Option<Chunk> {
         let end = match self.pieces.front() {
             Some(piece) if piece.start <= self.start => self.end_of(0),

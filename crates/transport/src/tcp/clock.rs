@@ -7,20 +7,20 @@ const TICK_NS: u64 = 4_000_000;
 /// Ticks until expiry from which on a level of Linux's timer wheel counts in eighths of the one below.
 const LEVEL_STEP: u64 = 63;
 
-/// The clock of the timestamps option: milliseconds, wrapping.
+/// Returns the clock of the timestamps option: milliseconds, wrapping.
 #[inline]
 pub fn stamp(now: Instant) -> u32 {
     (now.as_nanos() / 1_000_000) as u32
 }
 
-/// `d` in whole ticks, rounded up.
+/// Returns `d` in whole ticks, rounded up.
 pub fn whole_ticks(d: Duration) -> Duration {
     Duration::from_nanos(d.as_nanos().div_ceil(TICK_NS).saturating_mul(TICK_NS))
 }
 
-/// When a timer that is set at `now` to expire after `delay` does so. Linux counts whole ticks from the last one, never
-/// expires early, hence a tick late, and rounds what is far off to coarser steps (kernel/time/timer.c: a level of the
-/// wheel has 64 slots, the next one's are eight times as long).
+/// Returns when a timer that is set at `now` to expire after `delay` does so. Linux counts whole ticks from the last
+/// one, never expires early, hence a tick late, and rounds distant times to coarser steps (kernel/time/timer.c: a level
+/// of the wheel has 64 slots, the next one's are eight times as long).
 pub fn expiry(now: Instant, delay: Duration) -> Instant {
     let ticks = delay.as_nanos().div_ceil(TICK_NS);
     let mut at = (now.as_nanos() / TICK_NS).saturating_add(ticks);
@@ -48,7 +48,7 @@ mod tests {
             (4, 40, 48),
             (0, 38, 44),
             (0, 0, 4),
-            // 62 ticks are of the first level, 63 of the second, whose slots are 32 ms long.
+            // 62 ticks are of the first level, 63 of the second, which has slots of 32 ms.
             (0, 248, 252),
             (0, 252, 256),
             (0, 260, 288),

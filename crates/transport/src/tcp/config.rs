@@ -1,71 +1,20 @@
-//! What a connection may be told.
+//! The settings of a connection.
 
 use streamgauge_base::Duration;
 
+use super::congestion::{CongestionControl, Hystart, Start};
 use super::mechanisms::Mechanisms;
 
-/// Which congestion controller governs the sender.
+/// How a connection uses explicit congestion notification.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum CongestionControl {
-    /// RFC 5681.
-    Reno,
-    /// BIC-TCP, Linux's default from 2.6.8 to 2.6.18.
-    Bic,
-    /// RFC 9438, Linux's default since 2.6.19.
+pub enum EcnMode {
+    /// Not at all.
     #[default]
-    Cubic,
-    /// Brakmo, O'Malley and Peterson (1994).
-    Vegas,
-    /// A window that never changes.
-    Fixed,
-    /// RFC 5348: a rate that TCP would have on average.
-    Tfrc,
-    /// Version 1, as Linux has it.
-    Bbr,
-    /// Version 3, draft-ietf-ccwg-bbr.
-    Bbr3,
-}
-
-impl CongestionControl {
-    /// Every controller by the name that scenarios give it, which is Linux's where Linux has it.
-    pub const NAMED: &[(&str, CongestionControl)] = &[
-        ("reno", CongestionControl::Reno),
-        ("bic", CongestionControl::Bic),
-        ("cubic", CongestionControl::Cubic),
-        ("vegas", CongestionControl::Vegas),
-        ("fixed", CongestionControl::Fixed),
-        ("tfrc", CongestionControl::Tfrc),
-        ("bbr", CongestionControl::Bbr),
-        ("bbr3", CongestionControl::Bbr3),
-    ];
-
-    /// The controller of a name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::NAMED.iter().find(|(known, _)| *known == name).map(|&(_, control)| control)
-    }
-}
-
-/// How CUBIC leaves slow start before a loss makes it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Hystart {
-    /// HyStart as Linux has it: by the length of an ACK train, and by rising delay.
-    #[default]
-    Linux,
-    /// HyStart++ (RFC 9406).
-    PlusPlus,
-    /// Not at all: slow start ends with a loss.
     Off,
-}
-
-impl Hystart {
-    /// Every kind by the name that scenarios give it.
-    pub const NAMED: &[(&str, Hystart)] =
-        &[("linux", Hystart::Linux), ("plus_plus", Hystart::PlusPlus), ("off", Hystart::Off)];
-
-    /// The kind of a name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::NAMED.iter().find(|(known, _)| *known == name).map(|&(_, kind)| kind)
-    }
+    /// ECT(0), and an echo once in a window (RFC 3168).
+    Classic,
+    /// ECT(1) with counts of marks (RFC 9331, 9768); classic if the peer cannot count.
+    L4s,
 }
 
 /// Settings of one end. The defaults are Linux's, except that the receive buffer does not autotune.
@@ -83,8 +32,8 @@ pub struct Config {
     pub congestion: CongestionControl,
     /// How CUBIC leaves slow start; other controllers ignore it. Default Linux's.
     pub hystart: Hystart,
-    /// The window in bytes of the controller that keeps it fixed; other controllers ignore it. Default none, which
-    /// stands for the initial window.
+    /// The window in bytes of the controller that keeps it fixed; other controllers ignore it. Default none: the
+    /// initial window.
     pub fixed_window: Option<u64>,
     /// Initial congestion window in segments. Default 10 (RFC 6928).
     pub initial_window: u32,
@@ -104,21 +53,36 @@ pub struct Config {
     pub quick_acks: u32,
     /// Sends a short segment while another short one is unacknowledged (TCP_NODELAY). Default off.
     pub no_delay: bool,
-    /// What is switched on. Default: everything.
+    /// Mechanisms that are switched on. Default: everything.
     pub mechanisms: Mechanisms,
     /// Consecutive timeouts after which the connection gives up. Default 15 (Linux's `tcp_retries2`).
     pub max_retries: u32,
     /// Unanswered SYNs after which the connection gives up. Default 6 (Linux's `tcp_syn_retries`).
     pub max_syn_retries: u32,
-    /// Asks for ECN (RFC 3168) and agrees to it. Default off.
-    pub ecn: bool,
-    /// How much of the pacing rate a paced sender sends back to back: what leaves in this time, as Linux builds
+    /// The ECN that it asks for and agrees to. Default off.
+    pub ecn: EcnMode,
+    /// The part of the pacing rate that a paced sender sends back to back: the bytes of this time, as Linux builds
     /// super-segments. Default 2^-10 s.
     pub pacing_burst: Duration,
     /// Initial sequence number on the wire. Default 0.
     pub initial_sequence: u32,
-    /// Where the controller's own random stream begins, if it draws any. Default 0.
+    /// Start of the controller's own random stream, if it draws any. Default 0.
     pub seed: u64,
+}
+
+impl Config {
+    /// Returns the conditions under which a sender's congestion controller starts.
+    pub fn start(&self) -> Start {
+        Start {
+            mss: self.mss,
+            segments: self.initial_window,
+            seed: self.seed,
+            initial_window: self.initial_window,
+            fixed_window: self.fixed_window,
+            hystart: self.hystart,
+            mechanisms: self.mechanisms,
+        }
+    }
 }
 
 impl Default for Config {
@@ -140,7 +104,7 @@ impl Default for Config {
             mechanisms: Mechanisms::default(),
             max_retries: 15,
             max_syn_retries: 6,
-            ecn: false,
+            ecn: EcnMode::Off,
             pacing_burst: Duration::from_nanos(1_000_000_000 >> 10),
             initial_sequence: 0,
             seed: 0,

@@ -4,30 +4,32 @@ use std::sync::Arc;
 
 use streamgauge_base::{Chunk, Duration, Ecn, Instant};
 
+use super::accurate_ecn::{ace_bits, agrees, handshake_bits, header_bits};
 use super::ack_policy::Moment;
 use super::clock::stamp;
-use super::config::Config;
-use super::congestion::Controller;
+use super::config::{Config, EcnMode};
+use super::congestion::CongestionControl;
 use super::receiving::Receiving;
 use super::segment::{SackBlocks, Segment, Timestamps, flags};
 use super::sender::{Arrival, Sender};
 use super::sending::{Own, Sending};
 use super::seq;
+use super::stats::Stats;
 
 /// Before the first SYN is given up for lost (RFC 6298 section 2.1); doubles each time.
 const SYN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What a connection has to tell. Each is told once until it is true anew.
+/// Events of a connection. Each is reported once until it becomes true again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ConnectionEvent {
     /// The handshake is done.
     Opened,
     /// There are bytes to read.
     Readable,
-    /// A write that was cut short may go on.
+    /// A write that was cut short may continue.
     Writable,
-    /// The peer will send no more, or the connection has failed. After `Finished` there may still be bytes to
-    /// read, and this end may go on writing.
+    /// The peer will send no more, or the connection has failed. After `Finished` there may still be bytes to read, and
+    /// this end may continue to write.
     Closed(CloseReason),
 }
 
@@ -44,49 +46,15 @@ pub enum CloseReason {
     Aborted,
 }
 
-/// A connection's figures. Bytes and segments are those sent.
+/// The feedback of marks that both ends have agreed on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Stats {
-    /// Congestion window in force, in bytes.
-    pub cwnd: u64,
-    /// Slow start threshold in bytes; `u64::MAX` before the first loss.
-    pub ssthresh: u64,
-    /// Bytes thought to be in the network (RFC 6675's pipe).
-    pub in_flight: u64,
-    /// Smoothed round-trip time; `None` before the first sample.
-    pub srtt: Option<Duration>,
-    /// Round-trip time variation.
-    pub rttvar: Duration,
-    /// Least round-trip time seen; `None` before the first sample.
-    pub min_rtt: Option<Duration>,
-    /// The retransmission timeout, backed off.
-    pub rto: Duration,
-    /// Bytes per second at which the sender paces; `None` if it does not.
-    pub pacing_rate: Option<u64>,
-    /// Segments with payload or FIN, retransmissions included.
-    pub segments: u64,
-    /// Payload bytes, retransmissions included.
-    pub bytes: u64,
-    /// Segments sent again; SYNs are not counted.
-    pub retransmits: u64,
-    /// Payload bytes sent again.
-    pub retransmitted_bytes: u64,
-    /// Expiries of the retransmission timer.
-    pub timeouts: u64,
-    /// Entries into fast recovery.
-    pub recoveries: u64,
-    /// Zero-window probes.
-    pub probes: u64,
-    /// Tail loss probes (RFC 8985 section 7), those with new data too.
-    pub loss_probes: u64,
-    /// Reductions of the window that were undone.
-    pub undos: u64,
-    /// Both ends speak ECN.
-    pub ecn: bool,
-    /// Data segments that arrived with congestion experienced.
-    pub marked_received: u64,
-    /// Reductions of the window for a mark that the peer echoed.
-    pub ecn_reductions: u64,
+enum Feedback {
+    /// None: no ECN.
+    None,
+    /// An echo until it is answered (RFC 3168).
+    Echo,
+    /// Counts (RFC 9768).
+    Counts,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -94,7 +62,7 @@ enum State {
     Listen,
     SynSent,
     SynReceived,
-    /// Open in at least one direction; the halves know which.
+    /// Open in at least one direction; the halves record which.
     Established,
     Closed,
 }
@@ -111,18 +79,18 @@ struct Pending {
 /// A reset that waits for `poll_transmit`.
 #[derive(Clone, Copy, Debug)]
 enum Reset {
-    /// Of the connection, by `abort`.
+    /// The reset of a connection by `abort`.
     Abort,
-    /// The answer to a segment of no connection: its sequence number, and what it acknowledges.
+    /// The answer to a segment of no connection: its sequence number, and its acknowledgement number.
     Answer { seq: u32, ack: Option<u32> },
 }
 
 /// One end of a TCP connection.
 ///
-/// After every `handle`, `handle_timeout`, `write`, `read` and `close`, call
-/// [`poll_transmit`](Self::poll_transmit) until it returns `None`, then [`poll_event`](Self::poll_event)
-/// likewise, then ask [`poll_timeout`](Self::poll_timeout). Time never goes back between calls.
-#[derive(Clone, Debug)]
+/// After every `handle`, `handle_timeout`, `write`, `read` and `close`, call [`poll_transmit`](Self::poll_transmit)
+/// until it returns `None`, then [`poll_event`](Self::poll_event) likewise, then ask
+/// [`poll_timeout`](Self::poll_timeout). Time never decreases between calls.
+#[derive(Debug)]
 pub struct Connection {
     own: Own,
     mss: u32,
@@ -133,10 +101,9 @@ pub struct Connection {
     syn: u64,
     /// Until the connection is open.
     handshake: Option<Box<Handshake>>,
-    /// What the peer is told of a connection that is void.
+    /// The reset for a peer with a connection that is void.
     reset: Option<Reset>,
-    /// Both ends speak ECN.
-    ecn: bool,
+    ecn: Feedback,
     /// The peer finished before we did.
     passive: bool,
     /// The peer's clock, to be echoed.
@@ -154,7 +121,7 @@ struct Handshake {
 }
 
 impl Reset {
-    /// To a segment that is no reset (RFC 9293 section 3.10.7.1).
+    /// Makes the reset to a segment that is no reset (RFC 9293 section 3.10.7.1).
     fn answer(segment: &Segment) -> Self {
         if segment.has(flags::ACK) {
             return Reset::Answer { seq: segment.ack, ack: None };
@@ -165,8 +132,8 @@ impl Reset {
     }
 }
 
-/// What a host answers to a segment that is of no connection (RFC 9293 section 3.10.7.1); nothing to a reset.
-pub fn answer_from_nobody(segment: &Segment) -> Option<Segment> {
+/// Returns the reset that a host sends for a segment without a connection (RFC 9293 section 3.10.7.1); none for a reset.
+pub fn reset_without_connection(segment: &Segment) -> Option<Segment> {
     if segment.has(flags::RST) {
         return None;
     }
@@ -180,14 +147,14 @@ fn answer(seq: u32, ack: Option<u32>) -> Segment {
 }
 
 impl Connection {
-    /// The end that opens: its SYN waits in `poll_transmit`.
+    /// Makes the end that opens: its SYN waits in `poll_transmit`.
     pub fn connect(config: impl Into<Arc<Config>>, now: Instant) -> Self {
         let mut connection = Connection::new(config.into(), State::SynSent, now);
         connection.demand_syn();
         connection
     }
 
-    /// The end that waits for a SYN.
+    /// Makes the end that waits for a SYN.
     pub fn listen(config: impl Into<Arc<Config>>) -> Self {
         Connection::new(config.into(), State::Listen, Instant::ZERO)
     }
@@ -207,7 +174,7 @@ impl Connection {
                 timer: Instant::FAR_FUTURE,
             })),
             reset: None,
-            ecn: false,
+            ecn: Feedback::None,
             passive: false,
             peer_clock: 0,
             pending: Pending::default(),
@@ -226,12 +193,12 @@ impl Connection {
         self
     }
 
-    /// Offers bytes and returns how many the send buffer took; [`ConnectionEvent::Writable`] follows if not
-    /// all. Bytes written before the connection is open wait for it. After `close` none is taken.
+    /// Offers bytes and returns how many the send buffer accepted; [`ConnectionEvent::Writable`] follows if not all.
+    /// Bytes written before the connection is open wait for it. After `close` none is accepted.
     pub fn write(&mut self, chunk: Chunk) -> usize {
         if self.state == State::Closed { 0 } else { self.sender.activate(&self.own).write(chunk) }
     }
-    /// How many bytes `write` would take now.
+    /// Returns how many bytes `write` would accept now.
     pub fn writable(&self) -> usize {
         if self.state == State::Closed { 0 } else { self.sender.writable(&self.own) as usize }
     }
@@ -240,16 +207,16 @@ impl Connection {
     pub fn read(&mut self, max: usize) -> Option<Chunk> {
         self.receiver.read(max)
     }
-    /// Bytes that can be read now.
+    /// Returns the bytes that can be read now.
     pub fn readable(&self) -> usize {
         self.receiver.readable() as usize
     }
-    /// Finishes our direction: a FIN follows what was written.
+    /// Finishes our direction: a FIN follows the written data.
     pub fn close(&mut self) {
         self.sender.activate(&self.own).close();
     }
-    /// Ends the connection at once (RFC 9293 section 3.10.5): what waits to be sent, or sent again, never is, and the
-    /// peer is told by a RST, unless both ends have finished already. What still comes is answered by a RST too.
+    /// Ends the connection at once (RFC 9293 section 3.10.5): data that waits to be sent, or sent again, never is, and
+    /// the peer gets a RST, unless both ends have finished already. Later segments are answered by a RST too.
     pub fn abort(&mut self) {
         if self.state != State::Closed {
             let told = match self.state {
@@ -261,25 +228,25 @@ impl Connection {
             self.fail(CloseReason::Aborted);
         }
     }
-    /// The handshake is done and the connection has not failed.
+    /// Returns whether the handshake is done and the connection has not failed.
     #[inline]
     pub fn is_open(&self) -> bool {
         self.state == State::Established
     }
-    /// Both directions are finished, or the connection has failed. A finished end still answers a peer that
-    /// missed its last acknowledgement, so keep it while segments may be on the way.
+    /// Returns whether both directions are finished, or the connection has failed. A finished end still answers a peer
+    /// that missed its last acknowledgement, so keep it while segments may be on the way.
     #[inline]
     pub fn is_closed(&self) -> bool {
         self.state == State::Closed || self.is_finished()
     }
 
-    /// Both directions are finished and ours was not the later: RFC 9293's TIME-WAIT, in which it answers a peer that
-    /// missed its last acknowledgement.
+    /// Returns whether both directions are finished and ours was not the later: RFC 9293's TIME-WAIT, in which it
+    /// answers a peer that missed its last acknowledgement.
     pub fn is_waiting(&self) -> bool {
         self.state == State::Established && self.is_finished() && !self.passive
     }
 
-    /// What the connection has to tell; call until `None`.
+    /// Returns the connection's next event; call until `None`.
     #[inline]
     pub fn poll_event(&mut self) -> Option<ConnectionEvent> {
         let Pending { opened, readable, writable, closed } = self.pending;
@@ -299,7 +266,7 @@ impl Connection {
         }
     }
 
-    /// When `handle_timeout` must be called; `None` for never. Calling it earlier does no harm.
+    /// Returns when `handle_timeout` must be called; `None` for never. Calling it earlier does no harm.
     #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let at = match self.state {
@@ -312,7 +279,7 @@ impl Connection {
         (at != Instant::FAR_FUTURE).then_some(at)
     }
 
-    /// Does whatever has fallen due at `now`.
+    /// Performs all work due at `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         match self.state {
             State::Closed | State::Listen => {}
@@ -337,7 +304,7 @@ impl Connection {
         }
     }
 
-    /// Takes a segment from the peer.
+    /// Handles a segment from the peer.
     pub fn handle(&mut self, now: Instant, segment: &Segment) {
         if segment.has(flags::RST) {
             if !matches!(self.state, State::Closed | State::Listen) {
@@ -349,7 +316,7 @@ impl Connection {
             State::Closed => self.reset = Some(Reset::answer(segment)),
             State::Listen => {
                 if segment.has(flags::SYN) && !segment.has(flags::ACK) {
-                    self.ecn = self.own.shared.ecn && segment.has(flags::ECE | flags::CWR);
+                    self.ecn = self.agree_to_syn(segment);
                     self.accept_syn(segment);
                     self.state = State::SynReceived;
                     self.demand_syn();
@@ -357,7 +324,7 @@ impl Connection {
             }
             State::SynSent => {
                 if segment.has(flags::SYN | flags::ACK) && segment.ack == (self.syn + 1) as u32 {
-                    self.ecn = self.own.shared.ecn && segment.has(flags::ECE) && !segment.has(flags::CWR);
+                    self.ecn = self.agree_to_answer(segment);
                     self.accept_syn(segment);
                     self.established(now, segment);
                     self.receiver.demand_ack();
@@ -382,7 +349,30 @@ impl Connection {
         }
     }
 
-    /// Our SYN goes out, again perhaps.
+    /// Returns the feedback that a SYN asks for and this end supports (RFC 9768 section 3.1.1).
+    fn agree_to_syn(&self, syn: &Segment) -> Feedback {
+        let mode = self.own.shared.ecn;
+        match ace_bits(syn.ae, syn.flags) {
+            0b111 if mode == EcnMode::L4s => Feedback::Counts,
+            // A server that cannot count ignores AE.
+            0b111 | 0b011 if mode != EcnMode::Off => Feedback::Echo,
+            _ => Feedback::None,
+        }
+    }
+
+    /// Returns the feedback that the answer to our SYN agrees to.
+    fn agree_to_answer(&self, answer: &Segment) -> Feedback {
+        let (mode, bits) = (self.own.shared.ecn, ace_bits(answer.ae, answer.flags));
+        let asked = self.handshake.as_ref().is_some_and(|handshake| handshake.tries == 1);
+        match bits {
+            _ if mode == EcnMode::Off => Feedback::None,
+            bits if mode == EcnMode::L4s && asked && agrees(bits) => Feedback::Counts,
+            0b001 => Feedback::Echo,
+            _ => Feedback::None,
+        }
+    }
+
+    /// Demands our SYN, perhaps again.
     fn demand_syn(&mut self) {
         if let Some(handshake) = &mut self.handshake {
             handshake.due = true;
@@ -405,7 +395,7 @@ impl Connection {
         self.sender.open(now, edge, rtt, tries > 2, &self.own);
     }
 
-    /// Takes a segment of an open connection.
+    /// Handles a segment of an open connection.
     fn transfer(&mut self, now: Instant, segment: &Segment) {
         let receiver = &mut self.receiver;
         let at = seq::extend(receiver.next(), segment.seq);
@@ -424,7 +414,8 @@ impl Connection {
                     edge,
                     echo: segment.timestamps.echo,
                     data: !segment.payload.is_empty(),
-                    congested: self.ecn && segment.has(flags::ECE),
+                    congested: self.ecn == Feedback::Echo && segment.has(flags::ECE),
+                    ace: (self.ecn == Feedback::Counts).then(|| ace_bits(segment.ae, segment.flags)),
                 };
                 sender.on_ack(now, arrival, blocks);
                 self.pending.writable |= sender.wakes_writer();
@@ -443,8 +434,12 @@ impl Connection {
         }
         let Some(receiver) = receiver.activate(&self.own.shared) else { return };
         let finished = receiver.finished();
-        if self.ecn && !segment.payload.is_empty() {
-            receiver.look_at_mark(segment.ecn, segment.has(flags::CWR));
+        if !segment.payload.is_empty() {
+            match self.ecn {
+                Feedback::None => {}
+                Feedback::Echo => receiver.look_at_mark(segment.ecn, segment.has(flags::CWR)),
+                Feedback::Counts => receiver.count_mark(segment.ecn),
+            }
         }
         let elapsed = stamp(now).wrapping_sub(segment.timestamps.echo);
         let elapsed = Duration::from_millis(elapsed.max(1).into());
@@ -477,10 +472,10 @@ impl Connection {
         self.sender.finished() && self.receiver.finished()
     }
 
-    /// The next segment for the peer; call until `None`.
+    /// Returns the next segment for the peer; call until `None`.
     #[inline]
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
-        // An end that sends no data is asked this more often than it has anything to say.
+        // An end that sends no data is asked this more often than it has a segment to send.
         let mute = self.state == State::Established && self.sender.is_silent() && !self.receiver.ack_due();
         if mute { None } else { self.next_segment(now) }
     }
@@ -510,16 +505,23 @@ impl Connection {
         handshake.tries += 1;
         handshake.sent = now;
         let first = handshake.tries == 1;
-        let bits = if self.receiver.is_known() {
-            flags::SYN | flags::ACK | if self.ecn { flags::ECE } else { 0 }
-        } else {
-            // A SYN that was lost may have been lost for what it asked (RFC 3168 section 6.1.1.1).
-            let asks = self.own.shared.ecn && first;
-            flags::SYN | if asks { flags::ECE | flags::CWR } else { 0 }
+        let ace = match (self.receiver.is_known(), self.ecn) {
+            (true, Feedback::None) => 0b000,
+            (true, Feedback::Echo) => 0b001,
+            (true, Feedback::Counts) => handshake_bits(Ecn::NotEct),
+            // A SYN that was lost may have been lost because of its ECN bits (RFC 3168 section 6.1.1.1).
+            (false, _) if !first => 0b000,
+            (false, _) => match self.own.shared.ecn {
+                EcnMode::Off => 0b000,
+                EcnMode::Classic => 0b011,
+                EcnMode::L4s => 0b111,
+            },
         };
+        let (ae, marks) = header_bits(ace);
+        let bits = flags::SYN | marks | if self.receiver.is_known() { flags::ACK } else { 0 };
         let window = self.receiver.acknowledge(&self.own.shared);
         let (payload, sack) = (Chunk::default(), SackBlocks::default());
-        Some(self.segment(now, self.syn, bits, payload, window, sack, Ecn::NotEct))
+        Some(Segment { ae, ..self.segment(now, self.syn, bits, payload, window, sack, Ecn::NotEct) })
     }
 
     fn transmit(&mut self, now: Instant) -> Option<Segment> {
@@ -531,8 +533,11 @@ impl Connection {
             let fin = if outgoing.fin { flags::FIN } else { 0 };
             let push = if outgoing.push { flags::PSH } else { 0 };
             let mut bits = flags::ACK | fin | push;
-            if self.ecn && outgoing.seq >= fresh && !outgoing.payload.is_empty() {
-                // Neither what is sent again nor an acknowledgement (RFC 3168 sections 6.1.4 and 6.1.5).
+            if self.ecn == Feedback::Counts && !outgoing.payload.is_empty() {
+                // On all data, retransmissions too (RFC 9331 section 4.1, as in Linux's L4S stack).
+                ecn = Ecn::Ect1;
+            } else if self.ecn == Feedback::Echo && outgoing.seq >= fresh && !outgoing.payload.is_empty() {
+                // Neither retransmissions nor acknowledgements (RFC 3168 sections 6.1.4 and 6.1.5).
                 ecn = Ecn::Ect0;
                 bits |= if sender.take_reduced() { flags::CWR } else { 0 };
             }
@@ -555,8 +560,15 @@ impl Connection {
         if owed {
             receiver.demand_ack();
         }
-        bits |= if receiver.echoes_congestion() { flags::ECE } else { 0 };
-        Some(self.segment(now, seq, bits, payload, window, sack, ecn))
+        let mut ae = false;
+        if self.ecn == Feedback::Counts {
+            let marks;
+            (ae, marks) = header_bits(receiver.report_marks());
+            bits |= marks;
+        } else if receiver.echoes_congestion() {
+            bits |= flags::ECE;
+        }
+        Some(Segment { ae, ..self.segment(now, seq, bits, payload, window, sack, ecn) })
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -573,37 +585,17 @@ impl Connection {
     ) -> Segment {
         let ack = self.receiver.next() as u32;
         let timestamps = Timestamps { value: stamp(now), echo: self.peer_clock };
-        Segment { seq: seq as u32, ack, flags, window, sack, timestamps, payload, ecn }
+        Segment { seq: seq as u32, ack, flags, ae: false, window, sack, timestamps, payload, ecn }
+    }
+
+    /// Returns its congestion control.
+    pub fn congestion_control(&self) -> &CongestionControl {
+        &self.own.shared.congestion
     }
 
     /// Figures of the moment.
     pub fn stats(&self) -> Stats {
-        self.sender.look(&self.own, |sender| self.stats_with(sender))
-    }
-
-    fn stats_with(&self, sender: &Sender) -> Stats {
-        let (rto, counts) = (sender.rto(), sender.counts());
-        Stats {
-            cwnd: sender.window(),
-            ssthresh: sender.controller().ssthresh(),
-            in_flight: sender.pipe(),
-            srtt: rto.srtt(),
-            rttvar: rto.rttvar(),
-            min_rtt: rto.srtt().map(|_| rto.min_rtt()),
-            rto: sender.timeout(),
-            pacing_rate: sender.pacing_rate(),
-            segments: counts.segments,
-            bytes: counts.bytes,
-            retransmits: counts.retransmits,
-            retransmitted_bytes: counts.retransmitted_bytes,
-            timeouts: counts.timeouts.into(),
-            recoveries: counts.recoveries.into(),
-            probes: counts.probes.into(),
-            loss_probes: counts.loss_probes.into(),
-            undos: counts.undos.into(),
-            ecn: self.ecn,
-            marked_received: self.receiver.marked(),
-            ecn_reductions: counts.ecn_reductions.into(),
-        }
+        self.sender
+            .look(&self.own, |sender| Stats::of(sender, self.ecn != Feedback::None, self.receiver.marked()))
     }
 }

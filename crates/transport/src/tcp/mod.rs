@@ -1,17 +1,17 @@
 //! A TCP connection as a state machine (RFC 9293), with the choices Linux makes where the RFCs leave one.
 //!
-//! What is modelled: the handshake, SACK (RFC 2018, 2883), losses found by time with a reordering window that adapts and
-//! tail loss probes (RACK-TLP, RFC 8985), repaired under proportional rate reduction (RFC 6937), limited transmit
-//! (RFC 3042), the retransmission timer (RFC 6298) on the host's ticks, F-RTO (RFC 5682) and the undoing of reductions
-//! that were for nothing (RFC 3522, 3708, 4015), SACK reneging, delayed, quick and compressed ACKs, timestamps (RFC 7323),
-//! flow control with window updates and zero-window probes, Nagle's algorithm in Minshall's form, idle restart,
-//! ECN (RFC 3168), pacing, delivery rates, a send buffer that is bounded or tuned, closing and aborting. Both ends are assumed to speak SACK and timestamps.
+//! The model has: the handshake, SACK (RFC 2018, 2883), losses found by time with a reordering window that adapts and
+//! tail loss probes (RACK-TLP, RFC 8985), repaired under proportional rate reduction (RFC 6937), limited transmit (RFC
+//! 3042), the retransmission timer (RFC 6298) on the host's ticks, F-RTO (RFC 5682) and the undoing of reductions that
+//! were for nothing (RFC 3522, 3708, 4015), SACK reneging, delayed, quick and compressed ACKs, timestamps (RFC 7323),
+//! flow control with window updates and zero-window probes, Nagle's algorithm in Minshall's form, idle restart, ECN
+//! (RFC 3168; RFC 9768 without its option), pacing, delivery rates, a send buffer that is bounded or tuned, closing and
+//! aborting. Both ends are assumed to support SACK and timestamps.
 //!
-//! Windows are kept in bytes, and count segments as Linux does: each counts as a full one. The receive window is open in
-//! full from the start: of Linux's receive-buffer autotuning only the quick acknowledgements are modelled that come with
-//! each rise of the window.
-//! Not modelled: simultaneous open and urgent data. TIME-WAIT is its driver's: a closed connection goes on answering a
-//! retransmitted FIN for as long as it is kept.
+//! Windows are kept in bytes, and count segments as Linux does: each counts as a full one. The receive window is open
+//! in full from the start: from Linux's receive-buffer autotuning the model has only the quick acknowledgements at each
+//! rise of the window. Not modelled: simultaneous open and urgent data. TIME-WAIT is its driver's: a closed connection
+//! still answers a retransmitted FIN for as long as it is kept.
 //!
 //! ```
 //! use streamgauge_base::{Chunk, Duration, Instant};
@@ -35,6 +35,7 @@
 //! assert_eq!(server.write(Chunk::filler(10_000)), 10_000);
 //! ```
 
+mod accurate_ecn;
 mod ack_policy;
 mod byte_queue;
 mod clock;
@@ -54,12 +55,15 @@ mod send_buffer;
 mod sender;
 mod sending;
 mod seq;
+mod stats;
 mod undo;
 mod window_growth;
 
-pub use config::{Config, CongestionControl, Hystart};
-pub use connection::{CloseReason, Connection, ConnectionEvent, Stats, answer_from_nobody};
+pub use config::{Config, EcnMode};
+pub use congestion::{CongestionControl, Hystart};
+pub use connection::{CloseReason, Connection, ConnectionEvent, reset_without_connection};
 pub use mechanisms::Mechanisms;
 pub use rate_sample::RateSample;
 pub use rto::Rto;
 pub use segment::{SackBlocks, Segment, Timestamps, flags};
+pub use stats::Stats;

@@ -1,15 +1,15 @@
 //! When a paced sender may send: as Linux paces inside TCP, by the time at which the next segment may leave.
 //!
-//! Linux hands its lower layers super-segments of about a millisecond of data, which go out back to back even where
-//! the link takes them one by one. What leaves at once here is as large.
+//! Linux hands its lower layers super-segments of about a millisecond of data, which leave back to back even where the
+//! link sends them one by one. A burst here is as large.
 
 use streamgauge_base::{Duration, Instant};
 
 /// The first segments of a connection leave unpaced (Linux's `fq` and TCP alike).
 const UNPACED_SEGMENTS: u64 = 10;
-/// Most bytes of one super-segment: what the length field of an IP packet holds.
+/// Most bytes of one super-segment: the maximum of the length field of an IP packet.
 const MAX_BURST_BYTES: u64 = 65_535;
-/// A round trip of so many times 2^9 us or more adds nothing to a burst; a shorter one adds `MAX_BURST_BYTES` halved
+/// A round trip of this many times 2^9 us or more adds nothing to a burst; a shorter one adds `MAX_BURST_BYTES` halved
 /// as often as it holds 2^9 us (Linux's `tcp_tso_rtt_log`).
 const RTT_SHIFT: u64 = 9;
 
@@ -18,24 +18,24 @@ const RTT_SHIFT: u64 = 9;
 pub struct Pacer {
     /// The next super-segment may leave.
     next: Instant,
-    /// The super-segment that is leaving: when, from which sequence number it goes on, and how many segments may
+    /// The super-segment that is leaving: its time, the next sequence number, and the number of segments that may
     /// follow.
     leaving: Instant,
     follows: u64,
     left: u64,
-    /// How much later it left than it might have, less what has been made good.
+    /// How much later it left than it might have, less the part already made good.
     credit: u64,
     /// Segments sent.
     sent: u64,
     paced: bool,
-    /// What leaves at once: what the rate makes of this time.
+    /// The burst, as the time that the rate needs for it.
     burst: Duration,
-    /// When what waits may leave.
+    /// Time when the waiting data may leave.
     pub wake: Instant,
 }
 
 impl Pacer {
-    /// For a sender that has sent nothing.
+    /// Makes the pacer of a sender that has sent nothing.
     pub fn new(burst: Duration) -> Self {
         Pacer {
             next: Instant::ZERO,
@@ -50,7 +50,8 @@ impl Pacer {
         }
     }
 
-    /// Bytes of a super-segment at `rate` bytes/s: what leaves in the burst's time, and more on the shortest paths.
+    /// Returns the bytes of a super-segment at `rate` bytes/s: those of the burst's time, and more on the shortest
+    /// paths.
     pub fn burst_bytes(&self, rate: u64, min_rtt: Duration) -> u64 {
         let paced = u128::from(rate) * u128::from(self.burst.as_nanos()) / 1_000_000_000;
         paced.saturating_add(near_bytes(min_rtt).into()).min(u128::from(MAX_BURST_BYTES)) as u64
@@ -60,23 +61,23 @@ impl Pacer {
         self.left > 0 && self.leaving == now && self.follows == seq
     }
 
-    /// When the next super-segment may leave.
+    /// Returns when the next super-segment may leave.
     pub fn next(&self) -> Instant {
         self.next
     }
 
-    /// A timeout: what it sends again leaves at `now`, as in Linux, however low the rate. Else a timeout could follow before
-    /// anything has left.
+    /// Handles a timeout: its retransmission leaves at `now`, as in Linux, however low the rate. Otherwise a timeout
+    /// could follow before anything has left.
     pub fn expire(&mut self, now: Instant) {
         self.next = self.next.min(now);
     }
 
-    /// When the segment at `seq` may leave: `now`, or later.
+    /// Returns when the segment at `seq` may leave: `now`, or later.
     pub fn may_leave(&self, now: Instant, seq: u64) -> Instant {
         if self.goes_on(now, seq) { now } else { self.next.max(now) }
     }
 
-    /// A segment of `len` bytes at `seq` leaves at `rate` bytes/s, as one of at most `burst`.
+    /// Notes that a segment of `len` bytes at `seq` leaves at `rate` bytes/s, as one of at most `burst`.
     pub fn leave(&mut self, now: Instant, seq: u64, len: u64, rate: u64, burst: u64) {
         if !self.goes_on(now, seq) {
             self.credit = now.saturating_since(self.next).as_nanos();
@@ -90,7 +91,7 @@ impl Pacer {
         if self.paced {
             let time = u128::from(len) * 1_000_000_000 / u128::from(rate.max(1));
             let time = time.min(u128::from(u64::MAX)) as u64;
-            // A late timer is made good, up to half of the time that the burst takes.
+            // A late timer is made good, up to half of the burst's time.
             let good = self.credit.min(time / 2);
             self.credit -= good;
             self.next += Duration::from_nanos(time - good);
@@ -98,7 +99,7 @@ impl Pacer {
     }
 }
 
-/// What the shortest paths add to a super-segment (`tcp_tso_autosize`, since Linux 5.18).
+/// Returns the bytes that the shortest paths add to a super-segment (`tcp_tso_autosize`, since Linux 5.18).
 pub fn near_bytes(min_rtt: Duration) -> u64 {
     let halvings = (min_rtt.as_nanos() / 1_000) >> RTT_SHIFT;
     if halvings < 32 { (MAX_BURST_BYTES + 1) >> halvings } else { 0 }

@@ -1,37 +1,37 @@
-//! Proportional rate reduction (RFC 6937), as Linux has it: what may go out during one reduction, so that the window
-//! comes down to the threshold by its end.
+//! Proportional rate reduction (RFC 6937), as in Linux: it limits the segments sent during one reduction, so that the
+//! window falls to the threshold by its end.
 
 /// One reduction. Everything counts segments.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reduction {
-    /// The congestion window when it began, where RFC 6937 takes what was outstanding.
+    /// The congestion window when it began, where RFC 6937 uses the outstanding bytes.
     prior: u32,
     /// Arrived since.
     delivered: u32,
     /// Sent since.
     out: u32,
-    /// What may be in flight.
+    /// Segments that may be in flight.
     window: u32,
 }
 
 impl Reduction {
-    /// From a congestion window of `prior`.
+    /// Begins a reduction from a congestion window of `prior`.
     pub fn begin(prior: u32) -> Self {
         Reduction { prior: prior.max(1), delivered: 0, out: 0, window: prior }
     }
-    /// What may be in flight.
+    /// Returns the segments that may be in flight.
     #[inline]
     pub fn window(&self) -> u32 {
         self.window
     }
-    /// A segment went out.
+    /// Counts a segment that was sent.
     #[inline]
     pub fn sent(&mut self) {
         self.out += 1;
     }
 
-    /// An acknowledgement told that `delivered` segments arrived, which leaves `in_flight`. `progress`: it moved the
-    /// cumulative acknowledgement and told of no new loss, so that the slow start reduction bound may apply in place
+    /// Handles an acknowledgement: `delivered` segments arrived, and `in_flight` remain. `progress`: it moved the
+    /// cumulative acknowledgement and reported no new loss, so that the slow start reduction bound may apply in place
     /// of the conservative one.
     pub fn on_ack(&mut self, delivered: u32, in_flight: u32, ssthresh: u32, progress: bool) {
         if delivered == 0 {

@@ -5,16 +5,16 @@ use std::collections::VecDeque;
 
 use streamgauge_base::{Duration, Instant};
 
-/// What one acknowledgement tells of the rate at which the network delivers.
+/// One acknowledgement's sample of the network's delivery rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RateSample {
     /// Bytes delivered over `interval`.
     pub delivered: u64,
     /// The longer of the times over which those bytes were sent and acknowledged.
     pub interval: Duration,
-    /// Bytes that the connection had delivered when the segment that this tells of was sent.
+    /// Bytes that the connection had delivered when the segment behind this sample was sent.
     pub prior_delivered: u64,
-    /// And until now.
+    /// The same until now.
     pub total_delivered: u64,
     /// Bytes that were in flight when that segment was sent, itself included.
     pub prior_in_flight: u64,
@@ -26,13 +26,13 @@ pub struct RateSample {
     pub app_limited: bool,
 }
 
-/// The connection as it was when a segment went out last (section 3.1.2).
+/// The connection's state when a segment was last sent (section 3.1.2).
 #[derive(Clone, Copy, Debug)]
 struct Stamp {
     /// Bytes delivered until then, and when the last of them was.
     delivered: u64,
     delivered_at: Instant,
-    /// When the segment was sent whose acknowledgement had come last: the sending interval begins there.
+    /// Send time of the segment that was acknowledged last: the sending interval begins there.
     first_sent: Instant,
     /// Bytes lost until then.
     lost: u64,
@@ -41,7 +41,7 @@ struct Stamp {
     app_limited: bool,
 }
 
-/// Of the segments that an acknowledgement covers, the one sent last.
+/// The last sent of the segments that an acknowledgement covers.
 #[derive(Clone, Copy, Debug)]
 struct Newest {
     number: u64,
@@ -50,20 +50,20 @@ struct Newest {
 }
 
 /// Measures the delivery rate of one connection. Its stamps run beside the segments of the scoreboard, one each, so
-/// that connections whose controller asks for no rate pay nothing.
+/// that connections without a rate-based controller pay nothing.
 #[derive(Clone, Debug)]
 pub struct Sampler {
     stamps: VecDeque<Stamp>,
     delivered: u64,
     delivered_at: Instant,
     first_sent: Instant,
-    /// Samples are the writer's until so many bytes are delivered; 0 for none.
+    /// Samples are the writer's until this many bytes are delivered; 0 for none.
     app_limited: u64,
     newest: Option<Newest>,
 }
 
 impl Sampler {
-    /// For a connection that has delivered nothing.
+    /// Makes the sampler of a connection that has delivered nothing.
     pub fn new() -> Self {
         Sampler {
             stamps: VecDeque::new(),
@@ -86,7 +86,7 @@ impl Sampler {
         }
     }
 
-    /// A segment goes out for the first time; `alone`: nothing is outstanding before it.
+    /// Notes that a segment is sent for the first time; `alone`: nothing is outstanding before it.
     pub fn sent(&mut self, now: Instant, alone: bool, lost: u64, in_flight: u64) {
         if alone {
             (self.first_sent, self.delivered_at) = (now, now);
@@ -95,7 +95,7 @@ impl Sampler {
         self.stamps.push_back(stamp);
     }
 
-    /// The segment `at` places behind the oldest outstanding goes out again.
+    /// Notes that the segment `at` places behind the oldest outstanding is sent again.
     pub fn sent_again(&mut self, at: usize, lost: u64, in_flight: u64) {
         let stamp = self.stamp(lost, in_flight);
         if let Some(slot) = self.stamps.get_mut(at) {
@@ -103,8 +103,8 @@ impl Sampler {
         }
     }
 
-    /// `bytes` of the segment `at` places behind the oldest outstanding are newly known to have arrived; `number` and
-    /// `sent` say which transmission it went out by.
+    /// Notes that `bytes` of the segment `at` places behind the oldest outstanding are newly known to have arrived;
+    /// `number` and `sent` identify the transmission that arrived.
     pub fn arrived(&mut self, at: usize, bytes: u64, number: u64, sent: Instant) {
         self.delivered += bytes;
         if let Some(&stamp) = self.stamps.get(at)
@@ -115,33 +115,33 @@ impl Sampler {
         }
     }
 
-    /// `bytes` arrived a second time. As in Linux they count as delivered: the path did carry them.
+    /// Notes that `bytes` arrived a second time. As in Linux they count as delivered: the path did carry them.
     pub fn repeated(&mut self, bytes: u64) {
         self.delivered += bytes;
     }
 
-    /// Nothing is outstanding: gives back memory.
+    /// Frees memory, as nothing is outstanding.
     pub fn rest(&mut self) {
         self.stamps = VecDeque::new();
     }
 
-    /// The oldest segment outstanding is acknowledged and leaves.
+    /// Notes that the oldest segment outstanding is acknowledged and leaves.
     pub fn left(&mut self) {
         self.stamps.pop_front();
     }
 
-    /// The writer has less than a segment to send and `in_flight` bytes are on the way, fewer than could be.
+    /// Notes that the writer has less than a segment to send and `in_flight` bytes are on the way, fewer than could be.
     pub fn starve(&mut self, in_flight: u64) {
         self.app_limited = (self.delivered + in_flight).max(1);
     }
 
-    /// What is on the way now will be the writer's sample.
+    /// Returns whether the data in flight will be the writer's sample.
     pub fn is_app_limited(&self) -> bool {
         self.app_limited > 0
     }
 
     /// Ends an acknowledgement; `min_rtt` is the least round trip so far, below which an interval is an artefact of
-    /// SACK or of compressed acknowledgements (section 3.3 of the draft), `lost` what was lost since the start.
+    /// SACK or of compressed acknowledgements (section 3.3 of the draft), `lost` the bytes lost since the start.
     pub fn finish(&mut self, now: Instant, min_rtt: Duration, lost: u64) -> Option<RateSample> {
         if self.app_limited > 0 && self.delivered > self.app_limited {
             self.app_limited = 0;
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn the_rate_is_what_arrived_over_the_longer_of_sending_and_acknowledging() {
-        // Four segments a millisecond apart; the acknowledgements come two milliseconds apart: 500 bytes/ms.
+        // Four segments a millisecond apart; the acknowledgements arrive two milliseconds apart: 500 bytes/ms.
         let mut sampler = Sampler::new();
         send(&mut sampler, 0, 4);
         let mut last = None;
@@ -203,7 +203,7 @@ mod tests {
         assert_eq!((sample.delivered, sample.interval, sample.prior_delivered), (4 * MSS, ms(26), 0));
         assert_eq!((sample.total_delivered, sample.prior_in_flight), (4 * MSS, 4 * MSS));
 
-        // The next one goes out when the last but one was acknowledged at 24 ms: one round trip's worth.
+        // The next one leaves when the last but one was acknowledged at 24 ms: one round trip's worth.
         sampler.sent(at(27), false, 0, MSS);
         sampler.arrived(0, MSS, 4, at(27));
         let sample = sampler.finish(at(47), ms(20), 0).unwrap();

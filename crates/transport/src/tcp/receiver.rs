@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use streamgauge_base::{Chunk, Duration, Ecn, Instant};
 
+use super::accurate_ecn::MarksReceived;
 use super::ack_policy::{AckPolicy, Moment};
 use super::byte_queue::ByteQueue;
 use super::config::Config;
@@ -13,11 +14,12 @@ use super::window_growth::{FIRST_WINDOW, first_told, tells_window};
 
 /// Bytes that arrived ahead of a gap: `[left, right)`.
 type Range = (u64, u64);
-/// How many ranges are remembered by recency; what is older is reported from the lowest up.
+/// How many ranges are remembered by recency; older ones are reported from the lowest up.
 const RECENT: usize = 4;
-/// What a receiver holds for each byte of window that it offers, as a divisor of what is beyond: Linux's buffer is twice
-/// what a program asks for, of which a full segment's payload counts for 160/256 (`scaling_ratio`, since 6.6; measured:
-/// 2,304 B of memory for 1,448). So what waits for the reader takes nothing from the window at first.
+/// The buffer that a receiver holds for each byte of offered window, as a divisor of the excess: Linux's buffer is
+/// twice a program's request, and a full segment's payload counts for 160/256 of it (`scaling_ratio`, since 6.6;
+/// measured: 2,304 B of memory for 1,448). Data that waits for the reader therefore does not reduce the window at
+/// first.
 const SLACK_SHARE: u64 = 4;
 
 /// Receiving state. Sequence numbers are 64 bits wide.
@@ -32,23 +34,25 @@ pub struct Receiver {
     /// The largest window.
     limit: u64,
     mss: u64,
-    /// The window is that of Linux 6.1.
+    /// Whether the window is that of Linux 6.1.
     tells: bool,
     /// Ahead of a gap, ascending and apart.
     ranges: VecDeque<Range>,
     /// From the first gap on.
     ahead: Option<Box<Ahead>>,
-    /// What the last segment repeated (RFC 2883); empty for nothing.
+    /// The range that the last segment repeated (RFC 2883); empty for nothing.
     duplicate: Range,
     fin: Maybe,
-    /// `next` when an acknowledgement last went out.
+    /// `next` when an acknowledgement was last sent.
     acknowledged: u64,
     policy: AckPolicy,
-    /// What is echoed of congestion experienced.
+    /// The state of echoing congestion experienced.
     echo: Echo,
+    /// The same where feedback is accurate.
+    marks: MarksReceived,
 }
 
-/// What is ahead of a gap.
+/// Data ahead of a gap.
 #[derive(Clone, Debug, Default)]
 struct Ahead {
     /// Those segments that hold real bytes, ascending by sequence number.
@@ -60,9 +64,9 @@ struct Ahead {
 /// The receiver's half of ECN (RFC 3168 section 6.1.3), with the acknowledgements that Linux does not delay.
 #[derive(Clone, Copy, Debug, Default)]
 struct Echo {
-    /// Acknowledgements say so until the sender has answered.
+    /// Whether acknowledgements carry the echo until the sender has answered.
     says: bool,
-    /// Some segment could have been marked.
+    /// Whether some segment could have been marked.
     capable: bool,
     /// Segments that were marked.
     marked: u64,
@@ -72,7 +76,7 @@ struct Echo {
 const QUICK_AFTER_MARK: u8 = 2;
 
 impl Receiver {
-    /// For a stream whose first byte has sequence number `start`.
+    /// Makes the receiver of a stream that starts at sequence number `start`.
     pub fn new(start: u64, config: &Config) -> Self {
         Receiver {
             queue: ByteQueue::new(start),
@@ -88,10 +92,11 @@ impl Receiver {
             acknowledged: start,
             policy: AckPolicy::new(start, config),
             echo: Echo::default(),
+            marks: MarksReceived::default(),
         }
     }
 
-    /// Looks at the ECN bits with which data arrived; `answered`: the sender says that it has reduced its window.
+    /// Evaluates the ECN bits of arrived data; `answered`: the sender reports that it has reduced its window.
     pub fn look_at_mark(&mut self, ecn: Ecn, answered: bool) {
         if answered {
             self.echo.says = false;
@@ -111,42 +116,52 @@ impl Receiver {
             self.policy.hurry_for(QUICK_AFTER_MARK);
         }
     }
-    /// Acknowledgements say that congestion was experienced.
+    /// Counts a data packet by the ECN bits with which it arrived (RFC 9768).
+    pub fn count_mark(&mut self, ecn: Ecn) {
+        if self.marks.arrived(ecn) {
+            self.policy.demand();
+        }
+    }
+    /// Returns the ACE field of the segment that leaves.
+    pub fn report_marks(&mut self) -> u8 {
+        self.marks.acknowledged()
+    }
+    /// Returns whether acknowledgements report that congestion was experienced.
     #[inline]
     pub fn echoes_congestion(&self) -> bool {
         self.echo.says
     }
-    /// Segments that arrived marked.
+    /// Returns the segments that arrived marked.
     pub fn marked(&self) -> u64 {
-        self.echo.marked
+        self.echo.marked + self.marks.total()
     }
 
-    /// The acknowledgement number.
+    /// Returns the acknowledgement number.
     #[inline]
     pub fn next(&self) -> u64 {
         self.next
     }
-    /// Highest acknowledgement number sent.
+    /// Returns the highest acknowledgement number sent.
     #[inline]
     pub fn acknowledged(&self) -> u64 {
         self.acknowledged
     }
-    /// In-order bytes that wait for the reader.
+    /// Returns the in-order bytes that wait for the reader.
     #[inline]
     pub fn readable(&self) -> u64 {
         self.queue.len()
     }
-    /// Everything up to the peer's FIN has arrived.
+    /// Returns whether everything up to the peer's FIN has arrived.
     #[inline]
     pub fn finished(&self) -> bool {
         self.fin.get().is_some_and(|fin| self.next > fin)
     }
-    /// An acknowledgement must go out now.
+    /// Returns whether an acknowledgement must leave now.
     #[inline]
     pub fn ack_due(&self) -> bool {
         self.policy.is_due()
     }
-    /// When a delayed acknowledgement falls due.
+    /// Returns when a delayed acknowledgement falls due.
     #[inline]
     pub fn deadline(&self) -> Instant {
         self.policy.deadline()
@@ -156,17 +171,17 @@ impl Receiver {
     pub fn demand_ack(&mut self) {
         self.policy.demand();
     }
-    /// Data goes out, which the next acknowledgement goes with.
+    /// Notes that data is sent, which carries the next acknowledgement.
     #[inline]
     pub fn data_sent(&mut self, now: Instant) {
         self.policy.data_sent(now);
     }
-    /// The timers of acknowledgements, those that have expired. `rto` is this end's own timeout.
+    /// Handles the timers of acknowledgements that have expired. `rto` is this end's own timeout.
     pub fn handle_timeout(&mut self, now: Instant, rto: Duration) {
         self.policy.handle_timeout(now, rto);
     }
 
-    /// Takes a segment with payload or FIN; true if in-order data or the FIN became available.
+    /// Handles a segment with payload or FIN; true if in-order data or the FIN became available.
     pub fn receive(&mut self, at: Moment, seq: u64, payload: &Chunk, fin: bool) -> bool {
         let data_end = seq + payload.len() as u64;
         let end = data_end + u64::from(fin);
@@ -176,14 +191,14 @@ impl Receiver {
             return false;
         }
         if data_end > self.edge {
-            // Not ours to hold; the acknowledgement tells the peer where the window ends.
+            // Outside our window; the acknowledgement shows the peer where that ends.
             self.policy.hurry();
             return false;
         }
         if fin {
             self.fin = Maybe::some(data_end);
         }
-        // What is repeated takes room for a moment, too.
+        // Repeated data occupies room for a moment, too.
         let held = self.held();
         let next = (seq <= self.next).then_some(data_end);
         self.policy.arrived(at, payload.len() as u64, next, held + payload.len() as u64);
@@ -219,17 +234,17 @@ impl Receiver {
         self.policy.decide(at, self.next - self.acknowledged, self.next, !self.ranges.is_empty(), held);
     }
 
-    /// Bytes in the buffer, if these count.
+    /// Returns the bytes in the buffer, if these count.
     fn held(&self) -> u64 {
         if self.policy.counts_memory() { self.queue.len() + self.ahead_bytes() } else { 0 }
     }
 
-    /// Bytes that have arrived ahead of a gap.
+    /// Returns the bytes that have arrived ahead of a gap.
     fn ahead_bytes(&self) -> u64 {
         self.ranges.iter().map(|&(left, right)| right - left).sum()
     }
 
-    /// From the next sequence number expected to the end of what has arrived ahead of a gap.
+    /// Returns the span from the next sequence number expected to the end of the data ahead of a gap.
     fn span(&self) -> u64 {
         self.ranges.back().map_or(0, |&(_, right)| right - self.next)
     }
@@ -271,7 +286,7 @@ impl Receiver {
         }
     }
 
-    /// The range `[left, right)`, in which `seq` just arrived, becomes the most recent (RFC 2018 section 4).
+    /// Makes the range `[left, right)`, in which `seq` just arrived, the most recent (RFC 2018 section 4).
     fn note_recent(&mut self, left: u64, right: u64, seq: u64) {
         let recent = &mut self.ahead.get_or_insert_default().recent;
         let mut kept = [0; RECENT];
@@ -283,7 +298,7 @@ impl Receiver {
         *recent = kept;
     }
 
-    /// Moves into the queue whatever has become contiguous.
+    /// Moves the data that has become contiguous into the queue.
     fn close_gap(&mut self) {
         while let Some(&(left, right)) = self.ranges.front() {
             if left > self.next {
@@ -344,8 +359,8 @@ impl Receiver {
         Some(chunk)
     }
 
-    /// The right edge to advertise: moved only by a worthwhile step, against silly windows (RFC 9293 section
-    /// 3.8.6.2.2). The window counts from what is expected, and the buffer from what was read (Linux's
+    /// Returns the right edge to advertise: moved only by a worthwhile step, against silly windows (RFC 9293 section
+    /// 3.8.6.2.2). The window counts from the next expected byte, and the buffer from the last byte read (Linux's
     /// `__tcp_select_window`).
     fn next_edge(&self) -> u64 {
         let room = self.queue.start() + self.limit + self.limit / SLACK_SHARE;
@@ -353,7 +368,7 @@ impl Receiver {
         if edge.saturating_sub(self.edge) >= self.mss.min(self.limit / 2) { edge } else { self.edge }
     }
 
-    /// The window to send, in bytes from `next`. An acknowledgement goes out with it.
+    /// Returns the window to send, in bytes from `next`. An acknowledgement leaves with it.
     pub fn acknowledge(&mut self) -> u32 {
         if self.policy.counts_memory() {
             let window = self.policy.window(self.next, self.held());
@@ -366,14 +381,14 @@ impl Receiver {
         self.edge.saturating_sub(self.next).min(u64::from(u32::MAX)) as u32
     }
 
-    /// True if `take_sack` has something to say.
+    /// Returns whether `take_sack` has a block to report.
     #[inline]
     pub fn has_sack(&self) -> bool {
         self.duplicate.1 > 0 || !self.ranges.is_empty()
     }
 
-    /// The SACK blocks to send: a repeated stretch first if there is one (RFC 2883), then ranges, most
-    /// recently extended first (RFC 2018 section 4).
+    /// Returns the SACK blocks to send: a repeated stretch first if there is one (RFC 2883), then ranges, most recently
+    /// extended first (RFC 2018 section 4).
     pub fn take_sack(&mut self) -> SackBlocks {
         let mut blocks = SackBlocks::default();
         let (left, right) = std::mem::take(&mut self.duplicate);
@@ -406,7 +421,7 @@ impl Receiver {
     }
 }
 
-/// The window that a SYN offers.
+/// Returns the window that a SYN offers.
 pub fn first_window(config: &Config) -> u32 {
     let window = config.receive_window.min(u64::from(u32::MAX)) as u32;
     if tells_window(config) { first_told(window.min(FIRST_WINDOW), config.mss) } else { window }

@@ -15,12 +15,12 @@ fn receiver() -> Receiver {
     Receiver::new(1, &Config { mss: 100, quick_acks: 0, receive_window: 10_000, ..Config::default() })
 }
 
-/// Segment number `n` of 100 bytes arrives at time zero.
+/// Delivers segment number `n` of 100 bytes at time zero.
 fn arrive(receiver: &mut Receiver, n: u64) -> bool {
     receiver.receive(moment(Instant::ZERO), 1 + 100 * n, &Chunk::filler(100), false)
 }
 
-/// The blocks sent, in segment numbers.
+/// Returns the blocks sent, in segment numbers.
 fn blocks(receiver: &mut Receiver) -> Vec<(u32, u32)> {
     let sack = receiver.take_sack();
     sack.as_slice().iter().map(|&(left, right)| ((left - 1) / 100, (right - 1) / 100)).collect()
@@ -146,7 +146,7 @@ fn what_waits_for_the_reader_takes_from_the_window_only_beyond_a_quarter_of_it()
     }
     arrive(&mut r, 25);
     assert_eq!(r.acknowledge(), 9_900);
-    // What came ahead of a gap fills the buffer as well, and what was offered stays so.
+    // Data ahead of a gap fills the buffer as well, and the offered window stays as it is.
     r.read(2_600);
     assert_eq!(r.acknowledge(), 10_000);
     for n in 28..88 {
@@ -155,7 +155,7 @@ fn what_waits_for_the_reader_takes_from_the_window_only_beyond_a_quarter_of_it()
     assert_eq!(r.acknowledge(), 10_000);
     arrive(&mut r, 26);
     r.read(100);
-    // 12,500 less the 6,000 ahead are less than what was offered before.
+    // 12,500 less the 6,000 ahead are less than the window offered before.
     assert_eq!(r.acknowledge(), 9_900);
 }
 
@@ -200,13 +200,13 @@ fn without_the_scaling_ratio_a_buffer_asked_for_offers_what_linux_6_1_does() {
         r.receive(moment(Instant::ZERO), 1 + MSS * n, &Chunk::filler(MSS as u32), false)
     };
     assert_eq!(first_window(&config), 17_520);
-    // A segment is kept back, and what is then offered stays while it is within a segment of what is free.
+    // A segment is kept back, and the offered window then stays while it is within a segment of the free space.
     for n in 0..6 {
         assert!(arrive(&mut r, n) && r.ack_due());
         assert_eq!(r.acknowledge(), 16_072, "segment {n}");
         r.read(usize::MAX);
     }
-    // Segments 10 to 15 wait behind a gap, which takes nothing from what was offered; its right edge stays as it fills.
+    // Segments 10 to 15 wait behind a gap, which leaves the offered window as it is; its right edge stays as it fills.
     let ahead = (10..16).map(|n| (arrive(&mut r, n), r.acknowledge()));
     assert_eq!(ahead.collect::<Vec<_>>(), [(false, 16_072); 6]);
     let fill = |r: &mut Receiver, n| {
@@ -221,15 +221,15 @@ fn without_the_scaling_ratio_a_buffer_asked_for_offers_what_linux_6_1_does() {
     // Eight segments of 2,304 B leave (35,040 - 18,432) / 2 B, in whole segments.
     assert!(arrive(&mut r, 8) && r.ack_due());
     assert_eq!(r.acknowledge(), 5 * 1448);
-    // Once they are read the window doubles, and an acknowledgement says so.
+    // Once they are read the window doubles, and an acknowledgement reports that.
     while r.read(usize::MAX).is_some() {}
     assert!(r.ack_due());
     assert_eq!(r.acknowledge(), 11 * 1448);
-    // So little was left that the acknowledgements are quick no longer.
+    // The remaining room is so little that the acknowledgements are quick no longer.
     assert!(arrive(&mut r, 16) && !r.ack_due());
 }
 
-/// The first windows of a guest with Linux 6.1, where nobody asked for a buffer.
+/// The first windows of a guest with Linux 6.1, where the program set no buffer.
 #[test]
 fn without_early_growth_the_window_itself_is_that_of_linux_6_1() {
     let without = |names: &[&str]| {

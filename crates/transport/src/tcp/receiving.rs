@@ -3,11 +3,12 @@
 
 use streamgauge_base::{Chunk, Duration, Instant};
 
+use super::accurate_ecn::MarksReceived;
 use super::config::Config;
 use super::receiver::{Receiver, first_window};
 use super::segment::SackBlocks;
 
-/// A receiver, or what it takes to make one.
+/// A receiver, or the state from which to make one.
 #[derive(Clone, Debug)]
 pub enum Receiving {
     /// The peer's initial sequence number is not known.
@@ -16,7 +17,7 @@ pub enum Receiving {
     Silent {
         /// The peer's first byte.
         start: u64,
-        /// An acknowledgement must go out now.
+        /// Whether an acknowledgement must leave now.
         due: bool,
     },
     /// Data or a FIN has arrived.
@@ -24,7 +25,7 @@ pub enum Receiving {
 }
 
 impl Receiving {
-    /// The receiver, if anything has arrived.
+    /// Returns the receiver, if anything has arrived.
     #[inline]
     pub fn active(&mut self) -> Option<&mut Receiver> {
         match self {
@@ -39,7 +40,7 @@ impl Receiving {
             _ => None,
         }
     }
-    /// The receiver: something arrives. `None` while the peer's initial sequence number is not known.
+    /// Returns the receiver, as something arrives. `None` while the peer's initial sequence number is not known.
     #[inline]
     pub fn activate(&mut self, config: &Config) -> Option<&mut Receiver> {
         if let Receiving::Silent { start, due } = *self {
@@ -52,12 +53,12 @@ impl Receiving {
         self.active()
     }
 
-    /// The peer's initial sequence number is known.
+    /// Returns whether the peer's initial sequence number is known.
     #[inline]
     pub fn is_known(&self) -> bool {
         !matches!(self, Receiving::Unknown)
     }
-    /// The acknowledgement number; 0 while it is not known.
+    /// Returns the acknowledgement number; 0 while it is not known.
     #[inline]
     pub fn next(&self) -> u64 {
         match self {
@@ -66,12 +67,12 @@ impl Receiving {
             Receiving::Active(receiver) => receiver.next(),
         }
     }
-    /// Highest acknowledgement number sent.
+    /// Returns the highest acknowledgement number sent.
     #[inline]
     pub fn acknowledged(&self) -> u64 {
         self.known().map_or(self.next(), Receiver::acknowledged)
     }
-    /// In-order bytes that wait for the reader.
+    /// Returns the in-order bytes that wait for the reader.
     pub fn readable(&self) -> u64 {
         self.known().map_or(0, Receiver::readable)
     }
@@ -79,21 +80,26 @@ impl Receiving {
     pub fn read(&mut self, max: usize) -> Option<Chunk> {
         self.active()?.read(max)
     }
-    /// Everything up to the peer's FIN has arrived.
+    /// Returns whether everything up to the peer's FIN has arrived.
     pub fn finished(&self) -> bool {
         self.known().is_some_and(Receiver::finished)
     }
-    /// Segments that arrived marked.
+    /// Returns the segments that arrived marked.
     pub fn marked(&self) -> u64 {
         self.known().map_or(0, Receiver::marked)
     }
-    /// Acknowledgements say that congestion was experienced.
+    /// Returns whether acknowledgements report that congestion was experienced.
     #[inline]
     pub fn echoes_congestion(&self) -> bool {
         self.known().is_some_and(Receiver::echoes_congestion)
     }
 
-    /// An acknowledgement must go out now.
+    /// Returns the ACE field of the segment that leaves (RFC 9768).
+    pub fn report_marks(&mut self) -> u8 {
+        self.active().map_or_else(|| MarksReceived::default().acknowledged(), Receiver::report_marks)
+    }
+
+    /// Returns whether an acknowledgement must leave now.
     #[inline]
     pub fn ack_due(&self) -> bool {
         match self {
@@ -111,25 +117,25 @@ impl Receiving {
             Receiving::Active(receiver) => receiver.demand_ack(),
         }
     }
-    /// When a delayed acknowledgement falls due.
+    /// Returns when a delayed acknowledgement falls due.
     #[inline]
     pub fn deadline(&self) -> Instant {
         self.known().map_or(Instant::FAR_FUTURE, Receiver::deadline)
     }
-    /// The timers of acknowledgements, those that have expired. `rto` is this end's own timeout.
+    /// Handles the timers of acknowledgements that have expired. `rto` is this end's own timeout.
     pub fn handle_timeout(&mut self, now: Instant, rto: Duration) {
         if let Some(receiver) = self.active() {
             receiver.handle_timeout(now, rto);
         }
     }
-    /// Data goes out, which the next acknowledgement goes with.
+    /// Notes that data is sent, which carries the next acknowledgement.
     #[inline]
     pub fn data_sent(&mut self, now: Instant) {
         if let Some(receiver) = self.active() {
             receiver.data_sent(now);
         }
     }
-    /// The window to send, in bytes from `next`. An acknowledgement goes out with it.
+    /// Returns the window to send, in bytes from `next`. An acknowledgement leaves with it.
     #[inline]
     pub fn acknowledge(&mut self, config: &Config) -> u32 {
         match self {
@@ -142,12 +148,12 @@ impl Receiving {
             }
         }
     }
-    /// True if `take_sack` has something to say.
+    /// Returns whether `take_sack` has a block to report.
     #[inline]
     pub fn has_sack(&self) -> bool {
         self.known().is_some_and(Receiver::has_sack)
     }
-    /// The SACK blocks to send.
+    /// Returns the SACK blocks to send.
     #[inline]
     pub fn take_sack(&mut self) -> SackBlocks {
         self.active().map_or(SackBlocks::default(), Receiver::take_sack)

@@ -15,7 +15,7 @@ pub struct Rto {
     /// The largest value of `deviation` in the round trip that ends when `window_end` is acknowledged.
     largest: u64,
     window_end: u64,
-    /// What is added to SRTT: it follows `largest` up at once, and down by a quarter per round trip.
+    /// The addition to SRTT: it follows `largest` up at once, and down by a quarter per round trip.
     variation: u64,
     min_rtt: Duration,
     floor: u64,
@@ -25,7 +25,7 @@ pub struct Rto {
 }
 
 impl Rto {
-    /// `floor` bounds the variance term from below, `ceiling` the whole.
+    /// Makes an estimator; `floor` bounds the variance term from below, `ceiling` the whole.
     pub fn new(floor: Duration, ceiling: Duration) -> Self {
         Rto {
             srtt: 0,
@@ -41,7 +41,7 @@ impl Rto {
         }
     }
 
-    /// A measured round trip of a segment sent once (Karn), or one told by its timestamp; the bytes outstanding are
+    /// Adds a measured round trip of a segment sent once (Karn), or one from its timestamp; the bytes outstanding are
     /// `una..next`. Ends any backoff.
     pub fn sample(&mut self, rtt: Duration, una: u64, next: u64) {
         let r = rtt.as_nanos();
@@ -57,7 +57,7 @@ impl Rto {
                 let error = srtt.abs_diff(r);
                 let excess = error as i64 - (self.deviation / 4) as i64;
                 // A round trip that is shorter by more than the deviation makes the estimate less sure by an eighth of
-                // what another would: it is no reason for a longer timeout.
+                // the usual amount: it is no reason for a longer timeout.
                 let step = if r < srtt && excess > 0 { excess / 8 } else { excess };
                 self.deviation = self.deviation.saturating_add_signed(step);
                 if self.deviation > self.largest {
@@ -78,33 +78,33 @@ impl Rto {
         self.backoff = 0;
     }
 
-    /// The least round trip seen is at most `rtt`.
+    /// Notes that the least round trip seen is at most `rtt`.
     pub fn note_least(&mut self, rtt: Duration) {
         self.min_rtt = self.min_rtt.min(rtt);
     }
-    /// The timer expired: the next timeout is twice as long (section 5.5).
+    /// Backs off after the timer expired: the next timeout is twice as long (section 5.5).
     pub fn back_off(&mut self) {
         self.backoff = (self.backoff + 1).min(32);
     }
-    /// The peer answered, which measured nothing: the next timeout is the measured one again.
+    /// Ends the backoff after an answer that measured nothing: the next timeout is the measured one again.
     pub fn end_backoff(&mut self) {
         self.backoff = 0;
     }
-    /// The timeout, backed off.
+    /// Returns the timeout, backed off.
     #[inline]
     pub fn timeout(&self) -> Duration {
         Duration::from_nanos(self.base.saturating_mul(1 << self.backoff).min(self.ceiling))
     }
-    /// SRTT; `None` before the first sample.
+    /// Returns SRTT; `None` before the first sample.
     #[inline]
     pub fn srtt(&self) -> Option<Duration> {
         (self.srtt > 0).then(|| Duration::from_nanos(self.srtt))
     }
-    /// A quarter of what the timeout adds to SRTT, RFC 6298's RTTVAR.
+    /// Returns a quarter of the timeout's addition to SRTT, RFC 6298's RTTVAR.
     pub fn rttvar(&self) -> Duration {
         Duration::from_nanos(self.variation / 4)
     }
-    /// Least sample; `Duration::MAX` before the first.
+    /// Returns the least sample; `Duration::MAX` before the first.
     #[inline]
     pub fn min_rtt(&self) -> Duration {
         self.min_rtt
@@ -121,7 +121,7 @@ mod tests {
         Rto::new(Duration::from_millis(200), Duration::from_secs(120))
     }
 
-    /// A sample of its own round trip.
+    /// Adds a sample of its own round trip.
     fn sample(rto: &mut Rto, at: &mut u64, ms: u64) {
         *at += 1;
         rto.sample(Duration::from_millis(ms), *at, *at);

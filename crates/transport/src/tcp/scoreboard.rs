@@ -1,8 +1,8 @@
-//! What is outstanding: which segments arrived, which are lost, which went out again (RFC 6675). Judging them lost
-//! is in `rack`.
+//! Outstanding data: the segments that arrived, are lost, or were sent again (RFC 6675). Judging them lost is in
+//! `rack`.
 //!
-//! Counts are of segments, as Linux counts, and are told in bytes as if each were full: a short segment takes as much
-//! of the congestion window as a full one.
+//! Counts are of segments, as in Linux, and are reported in bytes as if each were full: a short segment uses as much of
+//! the congestion window as a full one.
 //!
 //! Every operation is O(1) amortised over the life of a segment. An acknowledgement pops from the front; a
 //! SACK block is walked only where it differs from a block of the previous acknowledgement; a cursor passes
@@ -24,9 +24,9 @@ pub(super) const SACKED: u8 = 1;
 pub(super) const LOST: u8 = 2;
 /// Sent again since it was judged lost, and that copy is in flight.
 pub(super) const RESENT: u8 = 4;
-/// Sent more than once, so that its round trip says nothing (Karn).
+/// Sent more than once, so that its round trip has no meaning (Karn).
 pub(super) const AMBIGUOUS: u8 = 8;
-/// Ends with a FIN, which takes one sequence number.
+/// Ends with a FIN, which uses one sequence number.
 const FIN: u8 = 16;
 
 /// One segment outstanding.
@@ -34,7 +34,7 @@ const FIN: u8 = 16;
 pub struct Sent {
     /// First sequence number.
     pub start: u64,
-    /// Sequence numbers taken, a FIN included.
+    /// Sequence numbers used, a FIN included.
     pub len: u32,
     pub(super) state: u8,
     /// Which of all transmissions it was last sent by, and when.
@@ -42,23 +42,23 @@ pub struct Sent {
 }
 
 impl Sent {
-    /// One past its last sequence number.
+    /// Returns one past its last sequence number.
     pub fn end(&self) -> u64 {
         self.start + u64::from(self.len)
     }
-    /// It ends with a FIN.
+    /// Returns whether it ends with a FIN.
     pub fn has_fin(&self) -> bool {
         self.state & FIN != 0
     }
-    /// It went out more than once.
+    /// Returns whether it was sent more than once.
     pub fn was_resent(&self) -> bool {
         self.is(AMBIGUOUS)
     }
-    /// The receiver has reported it.
+    /// Returns whether the receiver has reported it.
     pub fn is_sacked(&self) -> bool {
         self.is(SACKED)
     }
-    /// When it went out last.
+    /// Returns when it was sent last.
     pub fn sent_at(&self) -> Instant {
         self.sent.1
     }
@@ -70,18 +70,18 @@ impl Sent {
 /// The number and the time of a transmission. Numbers count up: they put those of one burst in order.
 pub(super) type Transmission = (u64, Instant);
 
-/// What an acknowledgement taught.
+/// The information in an acknowledgement.
 #[derive(Clone, Copy, Debug)]
 pub struct Learned {
     /// Segments newly known to have arrived.
     pub delivered: u32,
-    /// The cumulative acknowledgement covers a segment that was sent more than once.
+    /// Whether the cumulative acknowledgement covers a segment that was sent more than once.
     pub ambiguous: bool,
     /// A SACK block covers a segment that none covered before.
     pub sacked: bool,
-    /// A segment below `high` that was sent only once has arrived.
+    /// Whether a segment below `high` that was sent only once has arrived.
     pub original: bool,
-    /// When the first and the last of the newly arrived segments that were sent once had been sent.
+    /// Time when the first and the last of the newly arrived segments that were sent once had been sent.
     pub sent: Option<(Instant, Instant)>,
     /// The lowest segment that was sent only once and arrived after something behind it.
     pub reordered: Option<u64>,
@@ -91,12 +91,13 @@ pub struct Learned {
     pub(super) last: Option<(Place, Instant)>,
     high: u64,
     echo: Option<u32>,
-    /// What was sent again after that is answered too soon: the answer is to the copy before.
+    /// Data sent again after that is answered too soon: the answer is to the copy before.
     latest_copy: Instant,
     fack: u64,
 }
 
-/// In which order Linux looks at what has arrived: first what is SACKed, then what is acknowledged, each in sequence.
+/// The order in which Linux examines arrived segments: first the SACKed ones, then the acknowledged ones, each in
+/// sequence.
 pub(super) type Place = (bool, u64);
 
 impl Learned {
@@ -113,7 +114,7 @@ impl Learned {
         }
     }
 
-    /// What losses are told by; `acknowledged`: by the acknowledgement number.
+    /// Notes the newest arrival, which reveals losses; `acknowledged`: by the acknowledgement number.
     fn note_newest(&mut self, sent: &Sent, acknowledged: bool) {
         let (_, at) = sent.sent;
         if sent.is(AMBIGUOUS) && at > self.latest_copy {
@@ -131,12 +132,12 @@ impl Learned {
     }
 }
 
-/// What repairing losses takes.
+/// The state of repairing losses.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Repair {
     /// The blocks of the last acknowledgement that had any.
     pub known: [(u64, u64); 4],
-    /// What was sent again, in that order: its number and that transmission. Stale entries are skipped.
+    /// Segments sent again, in that order: number and transmission. Stale entries are skipped.
     pub again: VecDeque<(u64, Transmission)>,
 }
 
@@ -169,7 +170,7 @@ pub struct Scoreboard {
 }
 
 impl Scoreboard {
-    /// Empty; a segment counts for `unit` bytes.
+    /// Makes an empty scoreboard; a segment counts for `unit` bytes.
     pub fn new(unit: u32) -> Self {
         Scoreboard {
             ring: VecDeque::new(),
@@ -193,23 +194,23 @@ impl Scoreboard {
     fn bytes(&self, segments: u64) -> u64 {
         segments * u64::from(self.unit)
     }
-    /// Segments sent and not cumulatively acknowledged.
+    /// Returns the segments sent and not cumulatively acknowledged.
     pub fn outstanding(&self) -> u32 {
         self.ring.len() as u32
     }
-    /// Segments thought to be in the network.
+    /// Returns the segments thought to be in the network.
     pub fn in_flight(&self) -> u32 {
         self.outstanding() + self.resent - self.sacked - self.lost
     }
-    /// RFC 6675's pipe: bytes thought to be in the network.
+    /// Returns RFC 6675's pipe: bytes thought to be in the network.
     pub fn pipe(&self) -> u64 {
         self.bytes(u64::from(self.in_flight()))
     }
-    /// Segments judged lost and not yet known to have arrived.
+    /// Returns the segments judged lost and not yet known to have arrived.
     pub fn lost(&self) -> u32 {
         self.lost
     }
-    /// Segments that the receiver has reported beyond a gap.
+    /// Returns the segments that the receiver has reported beyond a gap.
     pub fn sacked(&self) -> u32 {
         self.sacked
     }
@@ -217,23 +218,23 @@ impl Scoreboard {
     pub fn resent_in_flight(&self) -> u32 {
         self.resent
     }
-    /// Something judged lost has not been sent again.
+    /// Returns whether something judged lost has not been sent again.
     pub fn waits_to_resend(&self) -> bool {
         self.lost > self.resent
     }
-    /// Bytes judged lost since the connection began; a copy judged lost too counts again.
+    /// Returns the bytes judged lost since the connection began; a copy judged lost too counts again.
     pub fn lost_ever(&self) -> u64 {
         self.bytes(self.lost_ever)
     }
-    /// True if nothing is outstanding.
+    /// Returns whether nothing is outstanding.
     pub fn is_empty(&self) -> bool {
         self.ring.is_empty()
     }
-    /// The oldest segment outstanding.
+    /// Returns the oldest segment outstanding.
     pub fn oldest(&self) -> Option<&Sent> {
         self.ring.front()
     }
-    /// The one sent first last.
+    /// Returns the outstanding segment that was first sent last.
     pub fn last(&self) -> Option<&Sent> {
         self.ring.back()
     }
@@ -242,7 +243,7 @@ impl Scoreboard {
         self.resent > 0 || self.oldest().is_some_and(Sent::was_resent)
     }
 
-    /// Nothing is outstanding, and nothing waits to be sent: gives back the memory that a busy connection needs.
+    /// Frees the memory that a busy connection needs, as nothing is outstanding or waits to be sent.
     pub fn rest(&mut self) {
         debug_assert!(self.is_empty());
         self.ring = VecDeque::new();
@@ -252,29 +253,29 @@ impl Scoreboard {
         }
     }
 
-    /// From now on delivery rates are measured. Nothing may be outstanding.
+    /// Starts to measure delivery rates. Nothing may be outstanding.
     pub fn sample_rates(&mut self) {
         debug_assert!(self.is_empty());
         self.sampler = Some(Box::new(Sampler::new()));
     }
-    /// The delivery rate that the acknowledgement just taken tells; `min_rtt` is the least round trip so far.
+    /// Returns the delivery rate from the acknowledgement just handled; `min_rtt` is the least round trip so far.
     pub fn rate_sample(&mut self, now: Instant, min_rtt: Duration) -> Option<RateSample> {
         let lost = self.lost_ever();
         self.sampler.as_mut()?.finish(now, min_rtt, lost)
     }
-    /// The writer has less to send than a segment while the window has room.
+    /// Notes that the writer has less to send than a segment while the window has room.
     pub fn starve(&mut self) {
         let in_flight = self.pipe();
         if let Some(sampler) = &mut self.sampler {
             sampler.starve(in_flight);
         }
     }
-    /// The writer held back what goes out now; only known while rates are measured.
+    /// Returns whether the writer held back the data that is sent now; only known while rates are measured.
     pub fn is_app_limited(&self) -> bool {
         self.sampler.as_ref().is_some_and(|sampler| sampler.is_app_limited())
     }
 
-    /// A segment goes out for the first time.
+    /// Adds a segment that is sent for the first time.
     pub fn push(&mut self, start: u64, len: u32, fin: bool, at: Instant) {
         let alone = self.ring.is_empty();
         let state = if fin { FIN } else { 0 };
@@ -288,8 +289,8 @@ impl Scoreboard {
         }
     }
 
-    /// Begins an acknowledgement, whose timestamp echoes `echo`; `high` is the end of what is being repaired. No copy
-    /// sent after `latest_copy` can have been answered yet.
+    /// Begins an acknowledgement with a timestamp that echoes `echo`; `high` is the end of the data under repair. No
+    /// copy sent after `latest_copy` can have been answered yet.
     pub fn learn(&self, high: u64, echo: Option<u32>, latest_copy: Instant) -> Learned {
         let fack = if self.sacked > 0 { self.fack } else { 0 };
         Learned {
@@ -308,12 +309,12 @@ impl Scoreboard {
         }
     }
 
-    /// Takes the cumulative acknowledgement `ack`.
+    /// Applies the cumulative acknowledgement `ack`.
     pub fn acknowledge(&mut self, ack: u64, learned: &mut Learned) {
         while let Some(front) = self.ring.front_mut() {
             if front.end() > ack {
                 if front.start < ack {
-                    // Part of a segment, after a receiver trimmed it: what is left stays as it is.
+                    // Part of a segment, after a receiver trimmed it: the rest stays as it is.
                     front.len = (front.end() - ack) as u32;
                     front.start = ack;
                 }
@@ -345,7 +346,7 @@ impl Scoreboard {
         learned.arrived(sent);
         let first = sent.is(AMBIGUOUS) && learned.echo.is_some_and(|echo| before(echo, stamp(sent.sent.1)));
         if !first {
-            // Else its first copy arrived: of the last nothing is known.
+            // Otherwise its first copy arrived: the fate of the last is unknown.
             learned.note_newest(sent, true);
         }
         if let Some(sampler) = &mut self.sampler {
@@ -359,8 +360,8 @@ impl Scoreboard {
         }
     }
 
-    /// Takes the SACK block `[left, right)`. Blocks at or below the cumulative acknowledgement (RFC 2883)
-    /// teach nothing and change nothing.
+    /// Applies the SACK block `[left, right)`. Blocks at or below the cumulative acknowledgement (RFC 2883) teach
+    /// nothing and change nothing.
     pub fn sack(&mut self, left: u64, right: u64, learned: &mut Learned) {
         let mut from = left;
         for &(known_left, known_right) in self.repair.iter().flat_map(|repair| &repair.known) {
@@ -406,7 +407,7 @@ impl Scoreboard {
         }
     }
 
-    /// The receiver reports `segments` that it has twice.
+    /// Notes that the receiver reports `segments` that it has twice.
     pub fn repeated(&mut self, segments: u32, learned: &mut Learned) {
         learned.delivered += segments;
         let bytes = self.bytes(u64::from(segments));
@@ -415,8 +416,8 @@ impl Scoreboard {
         }
     }
 
-    /// The receiver has `[left, right)` twice (RFC 2883): what of it is still outstanding needs no copy. Returns how
-    /// many segments that end above `above` had been sent again.
+    /// Notes that the receiver has `[left, right)` twice (RFC 2883): the part of it still outstanding needs no copy.
+    /// Returns how many segments that end above `above` had been sent again.
     pub fn duplicated(&mut self, left: u64, right: u64, above: u64, learned: &mut Learned) -> u32 {
         let mut resent = 0;
         let mut i = self.ring.partition_point(|sent| sent.start < left);
@@ -435,12 +436,12 @@ impl Scoreboard {
         resent
     }
 
-    /// How far ahead of the segment at `start` something has arrived, in segments.
+    /// Returns how far ahead of the segment at `start` something has arrived, in segments.
     pub fn overtaken_by(&self, start: u64) -> u32 {
         (self.fack.saturating_sub(start)).div_ceil(u64::from(self.unit)).min(u64::from(u32::MAX)) as u32
     }
 
-    /// The oldest lost segment that waits to be sent again, and whether it is the oldest outstanding.
+    /// Returns the oldest lost segment that waits to be sent again, and whether it is the oldest outstanding.
     pub fn next_lost(&mut self) -> Option<(Sent, bool)> {
         while self.resend < self.lost_end {
             let sent = self.ring.get((self.resend - self.base) as usize)?;
@@ -452,7 +453,7 @@ impl Scoreboard {
         None
     }
 
-    /// What `next_lost` returned goes out again at `now`.
+    /// Notes that the segment returned by `next_lost` is sent again at `now`.
     pub fn resent(&mut self, now: Instant) {
         let at = (self.resend - self.base) as usize;
         self.stamp(at, now);
@@ -464,7 +465,7 @@ impl Scoreboard {
         self.resend += 1;
     }
 
-    /// The last segment goes out again at `now` as a probe. It stays one in flight, as in Linux.
+    /// Notes that the last segment is sent again at `now` as a probe. It stays one in flight, as in Linux.
     pub fn probed(&mut self, now: Instant) {
         if let Some(at) = self.ring.len().checked_sub(1) {
             self.stamp(at, now);
@@ -483,7 +484,7 @@ impl Scoreboard {
     }
 }
 
-/// `a` is an earlier reading of the timestamp clock than `b`, which wraps.
+/// Returns whether `a` is an earlier reading of the timestamp clock than `b`, which wraps.
 pub(super) fn before(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) < 0
 }

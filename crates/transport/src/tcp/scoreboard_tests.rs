@@ -17,13 +17,13 @@ fn edge(segment: u64) -> u64 {
     1 + segment * u64::from(MSS)
 }
 
-/// An acknowledgement without a timestamp, while nothing is being repaired.
+/// Returns an acknowledgement without a timestamp, while nothing is being repaired.
 fn learn(board: &Scoreboard) -> Learned {
     board.learn(0, None, Instant::FAR_FUTURE)
 }
 
-/// As after an acknowledgement at 1 us, with RACK's window while nothing is being repaired, for a least round trip of
-/// 4 s; true if more is lost.
+/// Judges as after an acknowledgement at 1 us, with RACK's window while nothing is being repaired, for a least round
+/// trip of 4 s; true if more is lost.
 fn judge(board: &mut Scoreboard, learned: &Learned) -> bool {
     let now = Instant::from_nanos(1_000);
     board.note_newest(now, learned, true);
@@ -33,7 +33,7 @@ fn judge(board: &mut Scoreboard, learned: &Learned) -> bool {
     board.lost_ever() > before
 }
 
-/// Whatever happened, the counts are those of the ring.
+/// Checks that the counts are those of the ring.
 fn audit(board: &Scoreboard) {
     let count = |bit: u8| board.ring.iter().filter(|s| s.is(bit)).count() as u32;
     assert_eq!((board.sacked, board.lost, board.resent), (count(SACKED), count(LOST), count(RESENT)));
@@ -90,7 +90,7 @@ fn a_copy_is_lost_when_something_sent_after_it_has_arrived() {
     assert!(judge(&mut board, &learned));
     board.next_lost();
     board.resent(Instant::from_nanos(99));
-    // Segment 5 was sent before the copy and says nothing of it; a new one says that it is lost.
+    // Segment 5 was sent before the copy and gives no evidence of it; a new one shows that it is lost.
     board.push(edge(6), MSS, false, Instant::from_nanos(99));
     for (n, lost) in [(5, false), (6, true)] {
         let mut learned = learn(&board);
@@ -132,7 +132,7 @@ fn a_timeout_loses_all_but_what_is_sacked_and_forgets_reneged_blocks() {
     board.time_out(Instant::from_nanos(90));
     assert_eq!((board.lost(), board.sacked), (4, 0));
     audit(&board);
-    // The same block counts anew.
+    // The same block counts again.
     let mut again = learn(&board);
     board.sack(edge(2), edge(4), &mut again);
     assert_eq!(again.delivered, 2);

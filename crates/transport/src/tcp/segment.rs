@@ -12,7 +12,7 @@ pub mod flags {
     pub const SYN: TcpFlags = 2;
     /// The connection is void.
     pub const RST: TcpFlags = 4;
-    /// The last of what was written so far.
+    /// The last of the data written so far.
     pub const PSH: TcpFlags = 8;
     /// `ack` is valid.
     pub const ACK: TcpFlags = 16;
@@ -39,7 +39,7 @@ pub struct SackBlocks {
 impl SackBlocks {
     /// Most blocks of one segment.
     pub const MAX: usize = 3;
-    /// Header bytes that so many take.
+    /// Header bytes of that many blocks.
     pub const MAX_BYTES: usize = 4 + 8 * Self::MAX;
 
     /// Adds the block `[left, right)`; without effect if there is no room.
@@ -49,12 +49,12 @@ impl SackBlocks {
             self.len += 1;
         }
     }
-    /// The blocks as `(left edge, right edge)`, in the order sent.
+    /// Returns the blocks as `(left edge, right edge)`, in the order sent.
     #[inline]
     pub fn as_slice(&self) -> &[(u32, u32)] {
         &self.blocks[..usize::from(self.len)]
     }
-    /// True if there is none.
+    /// Returns whether there is none.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -79,7 +79,9 @@ pub struct Segment {
     pub ack: u32,
     /// Bits of [`flags`].
     pub flags: TcpFlags,
-    /// Bytes that may follow `ack`. Not scaled, and not rounded to what a scaled field could say.
+    /// The AE flag (RFC 9768 section 3.1), with CWR and ECE the field of three bits that counts marks.
+    pub ae: bool,
+    /// Bytes that may follow `ack`. Not scaled, and not rounded to the values of a scaled field.
     pub window: u32,
     /// SACK blocks, most recent first.
     pub sack: SackBlocks,
@@ -92,12 +94,12 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// True if all of `bits` are set.
+    /// Returns whether all of `bits` are set.
     #[inline]
     pub fn has(&self, bits: TcpFlags) -> bool {
         self.flags & bits == bits
     }
-    /// Bytes of the IPv4 and TCP headers with the options that Linux sends.
+    /// Returns the bytes of the IPv4 and TCP headers with the options that Linux sends.
     #[inline]
     pub fn header_bytes(&self) -> u32 {
         if self.has(flags::SYN) {
@@ -113,7 +115,7 @@ impl Segment {
         };
         BASE_BYTES + TIMESTAMP_BYTES + sack
     }
-    /// Bytes of the whole IP packet.
+    /// Returns the bytes of the whole IP packet.
     #[inline]
     pub fn ip_bytes(&self) -> u32 {
         self.header_bytes() + self.payload.len() as u32

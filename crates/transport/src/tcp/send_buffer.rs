@@ -1,19 +1,20 @@
-//! What was written and is not yet acknowledged, bounded, so that a writer feels back-pressure: by a number of bytes, or as
-//! Linux bounds it where no program has set its send buffer (`tcp_sendmsg_locked` in net/ipv4/tcp.c, `tcp_sndbuf_expand`,
-//! `tcp_should_expand_sndbuf` and `tcp_new_space` in tcp_input.c, `sk_stream_write_space` in net/core/stream.c).
+//! Written data that is not yet acknowledged, bounded, so that a writer feels back-pressure: by a number of bytes, or
+//! as Linux bounds it where no program has set its send buffer (`tcp_sendmsg_locked` in net/ipv4/tcp.c,
+//! `tcp_sndbuf_expand`, `tcp_should_expand_sndbuf` and `tcp_new_space` in tcp_input.c, `sk_stream_write_space` in
+//! net/core/stream.c).
 //!
-//! Linux counts memory, in blocks: what is written while something waits to be sent goes into one block with that, as long as
-//! there is room in it, and only a new block asks for memory. The buffer grows to a few congestion windows whenever the sender
-//! has less to send than the window admits.
+//! Linux counts memory, in blocks: data written while a block waits to be sent is added to it, as long as there is room
+//! in it, and only a new block asks for memory. The buffer grows to a few congestion windows whenever the sender has
+//! less to send than the window admits.
 
 use streamgauge_base::Chunk;
 
 use super::byte_queue::ByteQueue;
-use super::config::{Config, CongestionControl};
+use super::config::Config;
 
-/// Memory that a block, or what is sent of one, takes beside its bytes: a head of 1,024 B and `struct sk_buff`.
+/// Memory that a block, or a part sent from one, uses beside its bytes: a head of 1,024 B and `struct sk_buff`.
 pub const OVERHEAD: u64 = 1_280;
-/// What Linux reckons for a segment beside its payload, rounded up to a power of two, and for its `struct sk_buff`.
+/// Linux's estimate for a segment beside its payload, rounded up to a power of two, and for its `struct sk_buff`.
 const HEADERS: u64 = 256 + 320;
 const STRUCTURE: u64 = 256;
 /// Segments for which the first buffer is made, and the most memory (`tcp_wmem`).
@@ -22,17 +23,18 @@ const MOST_MEMORY: u64 = 4 << 20;
 /// Most bytes of a block: `gso_max_size` less the headers (`sk_setup_caps`).
 const MOST_BLOCK: u64 = 65_536 - 256 - 1;
 
-/// Bytes of a block: as many full segments as go into half of the peer's largest window, or into a super-segment.
+/// Returns the bytes of a block: as many full segments as fit into half of the peer's largest window, or into a
+/// super-segment.
 pub fn block_bytes(mss: u64, max_window: u64) -> u64 {
     ((max_window / 2).min(MOST_BLOCK) / mss).max(1) * mss
 }
 
-/// A third is free of what may be taken: a writer that waits is told, as by Linux, not for every segment.
+/// Returns whether a third of the limit is free: a waiting writer is woken then, as in Linux, not for every segment.
 pub fn is_a_third_free(taken: u64, limit: u64) -> bool {
     taken < limit && taken / 2 <= limit - taken
 }
 
-/// The memory that Linux allows a send buffer which nobody has set.
+/// The memory that Linux allows a send buffer that no program has set.
 #[derive(Clone, Copy, Debug)]
 pub struct Allowance {
     mss: u64,
@@ -42,19 +44,18 @@ pub struct Allowance {
 }
 
 impl Allowance {
-    /// Of a new connection.
+    /// Makes the allowance of a new connection.
     pub fn new(config: &Config) -> Self {
-        // BBR asks for more than the others (`bbr_sndbuf_expand`).
-        let windows = if matches!(config.congestion, CongestionControl::Bbr) { 3 } else { 2 };
+        let windows = config.congestion.buffered_windows();
         let mut first = Allowance { mss: u64::from(config.mss), windows, bytes: 0 };
         first.grow(FIRST_SEGMENTS);
         first
     }
-    /// Bytes of memory.
+    /// Returns the bytes of memory.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
-    /// For a congestion window of `segments`.
+    /// Grows for a congestion window of `segments`.
     pub fn grow(&mut self, segments: u64) {
         let each = (self.mss + HEADERS).next_power_of_two() + STRUCTURE;
         let wanted = self.windows * segments.max(FIRST_SEGMENTS) * each;
@@ -62,7 +63,7 @@ impl Allowance {
     }
 }
 
-/// The sender as its buffer has to know it. Bytes, but `outstanding`.
+/// The sender's state that its buffer needs. Bytes, but `outstanding`.
 #[derive(Clone, Copy, Debug)]
 pub struct View {
     /// The next byte to be sent.
@@ -71,7 +72,7 @@ pub struct View {
     pub outstanding: u64,
     /// The peer's largest window.
     pub max_window: u64,
-    /// What is in flight, and the congestion window.
+    /// Bytes in flight, and the congestion window.
     pub pipe: u64,
     pub window: u64,
 }
@@ -82,7 +83,7 @@ enum Limit {
     Set(u64),
     Tuned {
         allowance: Allowance,
-        /// Where the last block begins.
+        /// Start of the last block.
         block: u64,
     },
 }
@@ -92,12 +93,12 @@ enum Limit {
 pub struct SendBuffer {
     queue: ByteQueue,
     limit: Limit,
-    /// A write was cut short, so the writer wants to hear of room.
+    /// Whether a write was cut short, so the writer waits for room.
     starved: bool,
 }
 
 impl SendBuffer {
-    /// Empty, with its first byte at `start`.
+    /// Makes an empty buffer with its first byte at `start`.
     pub fn new(start: u64, config: &Config) -> Self {
         let limit = match config.send_buffer {
             Some(bytes) => Limit::Set(bytes),
@@ -105,13 +106,13 @@ impl SendBuffer {
         };
         SendBuffer { queue: ByteQueue::new(start), limit, starved: false }
     }
-    /// One past the last byte written.
+    /// Returns one past the last byte written.
     #[inline]
     pub fn end(&self) -> u64 {
         self.queue.end()
     }
 
-    /// How many bytes of `offered` a write would take, and where the last block would begin.
+    /// Returns how many bytes of `offered` a write would accept, and where the last block would begin.
     fn takes(&self, offered: u64, view: View) -> (u64, u64) {
         let (allowance, mut block) = match &self.limit {
             Limit::Set(limit) => return (limit.saturating_sub(self.queue.len()).min(offered), 0),
@@ -137,18 +138,18 @@ impl SendBuffer {
         (end - self.queue.end(), block)
     }
 
-    /// Memory that is taken, with blocks of `full` bytes.
+    /// Returns the memory in use, with blocks of `full` bytes.
     fn memory(&self, full: u64, view: View) -> u64 {
         let waiting = self.queue.end().saturating_sub(view.next).div_ceil(full);
         self.queue.len() + OVERHEAD * (view.outstanding + waiting)
     }
 
-    /// Bytes that a write would take now.
+    /// Returns the bytes that a write would accept now.
     pub fn room(&self, view: View) -> u64 {
         self.takes(u64::from(u32::MAX), view).0
     }
 
-    /// Takes what fits and says how much that was.
+    /// Accepts as much as fits and returns that amount.
     pub fn write(&mut self, mut chunk: Chunk, view: View) -> usize {
         let offered = chunk.len();
         let (taken, last_block) = self.takes(offered as u64, view);
@@ -162,20 +163,20 @@ impl SendBuffer {
         self.queue.push(chunk);
         taken as usize
     }
-    /// Nothing is left: gives back memory.
+    /// Frees memory, as nothing is left.
     pub fn rest(&mut self) {
         self.queue.rest();
     }
-    /// The payload of a segment.
+    /// Returns the payload of a segment.
     pub fn slice(&self, seq: u64, len: u32) -> Chunk {
         self.queue.slice(seq, len)
     }
-    /// Forgets what is acknowledged.
+    /// Drops the acknowledged data.
     pub fn release(&mut self, seq: u64) {
         self.queue.release(seq.min(self.queue.end()));
     }
 
-    /// After an acknowledgement: true if a starved writer should now be told.
+    /// Returns, after an acknowledgement, whether a starved writer should now be woken.
     pub fn wakes(&mut self, view: View) -> bool {
         if !self.starved {
             return false;
@@ -207,7 +208,7 @@ mod tests {
         SendBuffer::new(1, &Config { send_buffer, ..Config::default() })
     }
 
-    /// Of a sender that has sent up to `next`, with a window of ten segments.
+    /// Makes the view of a sender that has sent up to `next`, with a window of ten segments.
     fn view(una: u64, next: u64) -> View {
         let outstanding = (next - una).div_ceil(MSS);
         View { next, outstanding, max_window: 65_536, pipe: outstanding * MSS, window: 10 * MSS }
@@ -242,7 +243,7 @@ mod tests {
             (next, writes) = (next + 654, writes + 1);
         }
         assert_eq!(writes, 46_080_u64.div_ceil(654 + OVERHEAD));
-        // What the window admits is more than there is, and the buffer grows with the window; not while more waits.
+        // The window admits more than there is, and the buffer grows with the window; not while more waits.
         let idle = |window| View { outstanding: 8, pipe: 8 * MSS, window, ..view(1, next) };
         buffer.release(next - 8 * 654);
         assert!(buffer.wakes(idle(40 * MSS)));

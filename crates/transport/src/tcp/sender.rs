@@ -1,4 +1,5 @@
-//! The sending half: what may go out when. What acknowledgements and timers mean for it is in `recovery` and `timers`.
+//! The sending half: it decides which segment leaves when. The handling of acknowledgements and timers is in `recovery`
+//! and `timers`.
 
 mod recovery;
 mod super_segment;
@@ -7,9 +8,10 @@ mod write_queue;
 
 use streamgauge_base::{Chunk, Duration, Instant};
 
+use super::accurate_ecn::MarksReported;
 use super::clock::stamp;
 use super::config::Config;
-use super::congestion::{AnyController, Controller, Repair};
+use super::congestion::{Controller, Marks, Repair};
 use super::mechanisms::Mechanisms;
 use super::pacing::Pacer;
 use super::prr::Reduction;
@@ -24,16 +26,16 @@ use super_segment::paced_burst;
 use timers::{LossProbe, Purpose, Timer};
 use write_queue::WriteQueue;
 
-/// A peer whose window never exceeds this gets segments as large as its window (RFC 1122's default MSS).
+/// A peer that never offers a larger window than this gets segments as large as its window (RFC 1122's default MSS).
 const SMALL_WINDOW: u64 = 536;
 
-/// What the sender wants on the wire.
+/// A segment that the sender emits.
 #[derive(Debug)]
 pub struct Outgoing {
     pub seq: u64,
     pub payload: Chunk,
     pub fin: bool,
-    /// It empties the send buffer.
+    /// Whether it empties the send buffer.
     pub push: bool,
 }
 
@@ -41,7 +43,7 @@ pub struct Outgoing {
 #[derive(Debug)]
 pub struct GaveUp;
 
-/// What the sender is doing about losses.
+/// The sender's state of loss repair.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Phase {
     /// Nothing.
@@ -71,22 +73,22 @@ pub struct Counts {
 }
 
 /// Sending state. Sequence numbers are 64 bits wide.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Sender {
     pub(super) buffer: SendBuffer,
     pub(super) board: Scoreboard,
-    pub(super) controller: AnyController,
+    pub(super) controller: Box<dyn Controller>,
     pub(super) rto: Rto,
     pub(super) phase: Phase,
     /// The phase ends when `una` reaches it.
     pub(super) phase_end: u64,
-    /// Of fast recovery, or of a reduction without losses.
+    /// The reduction of fast recovery, or one without losses.
     pub(super) reduction: Reduction,
     pub(super) undo: Undo,
-    /// A timeout may yet prove spurious by what its first answers acknowledge.
+    /// Whether a timeout may yet prove spurious by its first answers.
     pub(super) frto: bool,
     pub(super) resend_mode: Resend,
-    /// What goes out next does not ask the congestion window.
+    /// Whether the next segment does not ask the congestion window.
     pub(super) forced: bool,
     pub(super) loss_probe: Option<LossProbe>,
     pub(super) loss_probe_due: bool,
@@ -101,7 +103,7 @@ pub struct Sender {
     pub(super) mss: u64,
     pub(super) mechanisms: Mechanisms,
     no_delay: bool,
-    /// What was written as Linux 6.1 keeps it, without `whole_segments`.
+    /// Written data as Linux 6.1 keeps it, without `whole_segments`.
     writes: Option<Box<WriteQueue>>,
     pub(super) min_rto: Duration,
     pub(super) max_retries: u32,
@@ -114,30 +116,37 @@ pub struct Sender {
     /// Timeouts in a row without an answer.
     pub(super) unanswered: u32,
     pub(super) last_sent: Instant,
-    /// New data went out since the sender last fell silent.
+    /// Whether new data was sent since the sender last fell silent.
     pub(super) burst: bool,
-    /// The congestion window ended the last burst.
+    /// Whether the congestion window ended the last burst.
     limited: bool,
     /// Most segments outstanding in the round trip that ends at `usage_end`.
     usage: u32,
     usage_end: u64,
-    /// The window was reduced, and the peer that echoes marks is yet to hear of it (RFC 3168 section 6.1.2).
+    /// Whether the window was reduced, and the peer that echoes marks is not informed of it yet (RFC 3168 section
+    /// 6.1.2).
     pub(super) tells_reduced: bool,
     /// Segments of the super-segment that is leaving, and how many it may have.
     pub(super) leaving: u32,
     pub(super) most_leaving: u32,
+    /// The peer's count of marks (RFC 9768).
+    pub(super) reported: MarksReported,
+    /// Marks that the controller has not received.
+    pub(super) marked: u32,
+    /// Whether the controller answers to counts of marks.
+    pub(super) counts_marks: bool,
     /// If the controller asks for it.
     pub(super) pacer: Option<Box<Pacer>>,
     pub(super) counts: Counts,
 }
 
 impl Sender {
-    /// For a stream whose first byte has sequence number `start`.
-    pub fn new(start: u64, config: &Config) -> Self {
+    /// Makes the sender of a stream that starts at sequence number `start`.
+    pub fn new(start: u64, config: &Config, controller: Box<dyn Controller>) -> Self {
         Sender {
             buffer: SendBuffer::new(start, config),
             board: Scoreboard::new(config.mss),
-            controller: AnyController::new(config, config.initial_window),
+            controller,
             rto: Rto::new(config.min_rto, config.max_rto),
             phase: Phase::Open,
             phase_end: start,
@@ -173,20 +182,22 @@ impl Sender {
             tells_reduced: false,
             leaving: 0,
             most_leaving: 0,
+            reported: MarksReported::default(),
+            marked: 0,
+            counts_marks: config.congestion.marks() != Marks::Echo,
             pacer: None,
             counts: Counts::default(),
         }
     }
 
-    /// The handshake is done: the peer takes bytes up to `edge`; `rtt` is what the handshake measured, if it
-    /// was answered at the first try; `controller` replaces the one made before, if the handshake calls for
-    /// another.
+    /// Completes the handshake: the peer accepts bytes up to `edge`; `rtt` is the handshake's measurement, if it was
+    /// answered at the first try; `controller` replaces the one made before, if the handshake calls for another.
     pub fn open(
         &mut self,
         now: Instant,
         edge: u64,
         rtt: Option<Duration>,
-        controller: Option<AnyController>,
+        controller: Option<Box<dyn Controller>>,
         config: &Config,
     ) {
         self.offer(self.una, edge);
@@ -229,19 +240,19 @@ impl Sender {
             window: self.window(),
         }
     }
-    /// After an acknowledgement: a starved writer should be told of room.
+    /// Returns, after an acknowledgement, whether to wake a starved writer because there is room.
     pub fn wakes_writer(&mut self) -> bool {
         self.buffer.wakes(self.view())
     }
     pub fn close(&mut self) {
         self.closing = true;
     }
-    /// A FIN has been sent.
+    /// Returns whether a FIN has been sent.
     #[inline]
     pub fn fin_sent(&self) -> bool {
         self.fin.get().is_some()
     }
-    /// The peer has acknowledged our FIN.
+    /// Returns whether the peer has acknowledged our FIN.
     #[inline]
     pub fn finished(&self) -> bool {
         self.fin.get().is_some_and(|fin| self.una > fin)
@@ -263,18 +274,18 @@ impl Sender {
     pub fn rto(&self) -> &Rto {
         &self.rto
     }
-    pub fn controller(&self) -> &AnyController {
-        &self.controller
+    pub fn controller(&self) -> &dyn Controller {
+        self.controller.as_ref()
     }
     pub fn counts(&self) -> Counts {
         self.counts
     }
-    /// Bytes thought to be in the network.
+    /// Returns the bytes thought to be in the network.
     #[inline]
     pub fn pipe(&self) -> u64 {
         self.board.pipe()
     }
-    /// What is being repaired.
+    /// Returns the kind of repair in progress.
     pub fn repair(&self) -> Repair {
         match self.phase {
             Phase::Open | Phase::Reduced => Repair::None,
@@ -282,7 +293,7 @@ impl Sender {
             Phase::Loss => Repair::Timeout,
         }
     }
-    /// The congestion window in force.
+    /// Returns the congestion window in force.
     #[inline]
     pub fn window(&self) -> u64 {
         let metered = matches!(self.phase, Phase::Recovery | Phase::Reduced)
@@ -291,7 +302,7 @@ impl Sender {
         if metered { u64::from(self.reduction.window()) * self.mss } else { self.controller.window() }
     }
 
-    /// The peer takes bytes up to `edge`; true if that is more than before.
+    /// Handles the peer's window, which ends at `edge`; true if that is more than before.
     pub(super) fn offer(&mut self, ack: u64, edge: u64) -> bool {
         let more = edge > self.edge;
         self.edge = self.edge.max(edge);
@@ -299,21 +310,21 @@ impl Sender {
         more
     }
 
-    /// Payload of a full segment. Against a small window that is half of it, as in Linux, so that two can be
-    /// on the way.
+    /// Returns the payload of a full segment. Against a small window that is half of it, as in Linux, so that two can
+    /// be on the way.
     pub(super) fn full(&self) -> u64 {
         let bound = if self.max_window > SMALL_WINDOW { self.max_window / 2 } else { self.max_window };
         self.mss.min(bound.max(1))
     }
 
-    /// The window, rather than the writer or the peer, holds the sender back (as Linux judges it: in slow
-    /// start it may run to twice what was used).
+    /// Returns whether the window, rather than the writer or the peer, holds the sender back (as Linux judges it: in
+    /// slow start it may grow to twice the used part).
     pub(super) fn window_limited(&self) -> bool {
         let window = self.controller.window();
         self.limited || (window < self.controller.ssthresh() && window < 2 * self.mss * u64::from(self.usage))
     }
 
-    /// The sender falls silent; `blocked`: by its congestion window.
+    /// Notes that the sender falls silent; `blocked`: by its congestion window.
     fn end_burst(&mut self, now: Instant, blocked: bool) {
         if let Some(writes) = &mut self.writes {
             writes.rests();
@@ -334,29 +345,29 @@ impl Sender {
         }
     }
 
-    /// The FIN has not been sent.
+    /// Returns whether the FIN has not been sent.
     pub(super) fn fin_waits(&self) -> bool {
         self.closing && self.fin.get().is_none()
     }
 
-    /// There is something new to send, and the peer would take it.
+    /// Returns whether there is something new to send, and the peer's window has room for it.
     pub(super) fn has_new(&self) -> bool {
         self.next < self.buffer.end() && self.next < self.edge
     }
 
-    /// True once after a persist timeout: send an empty segment below the window, which the peer must answer.
+    /// Returns true once after a persist timeout: send an empty segment below the window, which the peer must answer.
     pub fn take_probe(&mut self) -> bool {
         let due = std::mem::take(&mut self.probe_due);
         self.counts.probes += u32::from(due);
         due
     }
 
-    /// True once after each reduction: the next new segment tells the peer.
+    /// Returns true once after each reduction: the next new segment informs the peer.
     pub fn take_reduced(&mut self) -> bool {
         std::mem::take(&mut self.tells_reduced)
     }
 
-    /// The next segment to send at `now`.
+    /// Returns the next segment to send at `now`.
     pub fn poll(&mut self, now: Instant) -> Option<Outgoing> {
         if let Some(pacer) = &mut self.pacer {
             pacer.wake = Instant::FAR_FUTURE;
@@ -385,7 +396,7 @@ impl Sender {
         None
     }
 
-    /// Something lost, or something new.
+    /// Sends a lost or a new segment.
     fn send(&mut self, now: Instant) -> Result<Option<Outgoing>, Blocked> {
         match self.resend_mode {
             Resend::Lost => match self.resend(now) {
@@ -403,24 +414,24 @@ impl Sender {
         }
     }
 
-    /// Bytes per second at which segments leave, if they are paced.
+    /// Returns the bytes per second at which segments leave, if they are paced.
     pub fn pacing_rate(&self) -> Option<u64> {
         self.pacer.as_ref().and_then(|_| self.controller.pacing_rate())
     }
 
-    /// When pacing lets the next segment leave.
+    /// Returns when pacing lets the next segment leave.
     pub(super) fn next_departure(&self, now: Instant) -> Instant {
         self.pacer.as_ref().map_or(now, |pacer| pacer.next())
     }
 
-    /// What a timer sends does not wait for its time.
+    /// Makes the segments of a timer leave without waiting for their time.
     pub(super) fn expire_pacing(&mut self, now: Instant) {
         if let Some(pacer) = &mut self.pacer {
             pacer.expire(now);
         }
     }
 
-    /// May the segment of `len` bytes at `seq` leave `now`? If so it does.
+    /// Checks whether the segment of `len` bytes at `seq` may leave `now`. If so it does.
     fn pace(&mut self, now: Instant, seq: u64, len: u64) -> Result<(), Blocked> {
         if let Some(pacer) = &self.pacer {
             let at = pacer.may_leave(now, seq);
@@ -437,20 +448,20 @@ impl Sender {
         }
         let most = self.half_window();
         if let (Some(pacer), Some(rate)) = (&mut self.pacer, self.controller.pacing_rate()) {
-            let burst = paced_burst(pacer, &self.controller, self.rto.min_rtt(), self.mss).min(most);
+            let burst = paced_burst(pacer, self.controller.as_ref(), self.rto.min_rtt(), self.mss).min(most);
             pacer.leave(now, seq, len, rate, burst);
         }
         Ok(())
     }
 
-    /// True if the congestion window has room for a segment; a lone one always goes.
+    /// Returns whether the congestion window has room for a segment; a lone one always leaves.
     pub(super) fn admits(&self) -> bool {
         let pipe = self.pipe();
         pipe == 0 || pipe + self.mss <= self.window() || self.forced
     }
 
-    /// A segment that may tell of a lost tail: new data if there is any and the peer takes it, else the last segment
-    /// again (RFC 8985 section 7.3).
+    /// Sends a segment that may reveal a lost tail: new data if there is any and the peer has room, else the last
+    /// segment again (RFC 8985 section 7.3).
     fn send_loss_probe(&mut self, now: Instant) -> Option<Outgoing> {
         self.forced = true;
         let new = self.send_new(now);
@@ -466,7 +477,7 @@ impl Sender {
         Some(outgoing)
     }
 
-    /// What went out before goes out again.
+    /// Sends an earlier range again.
     fn repeat(&mut self, now: Instant, start: u64, len: u32, fin: bool) -> Outgoing {
         let len = len - u32::from(fin);
         self.counts.retransmits += 1;
@@ -499,7 +510,7 @@ impl Sender {
         Ok(Some(self.repeat(now, sent.start, sent.len, sent.has_fin())))
     }
 
-    /// A segment goes out that counts for the reduction.
+    /// Counts a segment that is sent during a reduction.
     fn meter(&mut self) {
         if matches!(self.phase, Phase::Recovery | Phase::Reduced) {
             self.reduction.sent();
@@ -587,12 +598,12 @@ impl Sender {
     }
 }
 
-/// Why what could be sent is not.
+/// Why data that could be sent is held.
 pub(super) enum Blocked {
     /// The congestion window is full.
     Window,
-    /// More is soon to be sent with it; what holds it back is not the congestion window.
+    /// More will soon be sent with it; the congestion window does not hold it back.
     Deferred,
-    /// Its time has not come.
+    /// Its time has not been reached.
     Until(Instant),
 }

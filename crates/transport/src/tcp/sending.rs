@@ -6,10 +6,10 @@ use std::sync::Arc;
 use streamgauge_base::{Duration, Instant};
 
 use super::config::Config;
-use super::congestion::AnyController;
+use super::congestion::Start;
 use super::sender::Sender;
 
-/// A connection's configuration: what it shares with others, and its own seed.
+/// A connection's configuration: the part it shares with others, and its own seed.
 #[derive(Clone, Debug)]
 pub struct Own {
     pub shared: Arc<Config>,
@@ -22,8 +22,8 @@ impl Own {
     }
 }
 
-/// A sender, or what it takes to make one.
-#[derive(Clone, Debug)]
+/// A sender, or the state from which to make one.
+#[derive(Debug)]
 pub enum Sending {
     /// Nothing was ever written.
     Silent(Silent),
@@ -31,19 +31,19 @@ pub enum Sending {
     Active(Box<Sender>),
 }
 
-/// What a sender is to begin with.
+/// The initial state of a sender.
 #[derive(Clone, Copy, Debug)]
 pub struct Silent {
-    /// Of the stream's first byte.
+    /// Sequence number of the stream's first byte.
     start: u64,
-    /// The peer takes bytes up to it.
+    /// End of the peer's window.
     edge: u64,
     opened: Option<Opened>,
     /// The sender's timeout would be this.
     timeout: Duration,
 }
 
-/// How the handshake went.
+/// Results of the handshake.
 #[derive(Clone, Copy, Debug)]
 struct Opened {
     at: Instant,
@@ -54,12 +54,12 @@ struct Opened {
 }
 
 impl Sending {
-    /// Of a stream whose first byte has sequence number `start`.
+    /// Makes the sending half of a stream that starts at sequence number `start`.
     pub fn new(start: u64) -> Self {
         Sending::Silent(Silent { start, edge: start, opened: None, timeout: Duration::ZERO })
     }
 
-    /// The handshake is done: the peer takes bytes up to `edge`; `rtt` is what the handshake measured, if it was
+    /// Completes the handshake: the peer accepts bytes up to `edge`; `rtt` is the handshake's measurement, if it was
     /// answered at the first try; `cautious`: SYNs were lost, so that the window starts from one segment.
     pub fn open(&mut self, at: Instant, edge: u64, rtt: Option<Duration>, cautious: bool, own: &Own) {
         let opened = Opened { at, rtt: rtt.unwrap_or(Duration::MAX), cautious };
@@ -67,17 +67,17 @@ impl Sending {
             Sending::Active(sender) => opened.tell(sender, edge, &own.config()),
             Sending::Silent(silent) => {
                 (silent.opened, silent.edge) = (Some(opened), edge);
-                silent.timeout = silent.sender(own).timeout();
+                silent.timeout = silent.preview(own).timeout();
             }
         }
     }
 
-    /// Nothing was ever written.
+    /// Returns whether nothing was ever written.
     #[inline]
     pub fn is_silent(&self) -> bool {
         matches!(self, Sending::Silent(_))
     }
-    /// The sender, if anything was ever written.
+    /// Returns the sender, if anything was ever written.
     #[inline]
     pub fn active(&mut self) -> Option<&mut Sender> {
         match self {
@@ -85,7 +85,7 @@ impl Sending {
             Sending::Active(sender) => Some(sender),
         }
     }
-    /// The sender: there is something to send.
+    /// Returns the sender, as there is something to send.
     #[inline]
     pub fn activate(&mut self, own: &Own) -> &mut Sender {
         if let Sending::Silent(silent) = self {
@@ -96,28 +96,28 @@ impl Sending {
             Sending::Silent(_) => unreachable!("it was made active above"),
         }
     }
-    /// The sender as it is, or would be.
+    /// Returns the sender as it is, or would be.
     pub fn look<T>(&self, own: &Own, look: impl FnOnce(&Sender) -> T) -> T {
         match self {
-            Sending::Silent(silent) => look(&silent.sender(own)),
+            Sending::Silent(silent) => look(&silent.preview(own)),
             Sending::Active(sender) => look(sender),
         }
     }
 
-    /// Bytes that a write would take now.
+    /// Returns the bytes that a write would accept now.
     pub fn writable(&self, own: &Own) -> u64 {
         match self {
-            Sending::Silent(silent) => silent.sender(own).writable(),
+            Sending::Silent(silent) => silent.preview(own).writable(),
             Sending::Active(sender) => sender.writable(),
         }
     }
-    /// The peer takes bytes up to `edge`.
+    /// Sets the end of the peer's window to `edge`.
     pub fn offer(&mut self, edge: u64) {
         if let Sending::Silent(silent) = self {
             silent.edge = silent.edge.max(edge);
         }
     }
-    /// The next byte to be sent for the first time.
+    /// Returns the next byte to be sent for the first time.
     #[inline]
     pub fn next(&self) -> u64 {
         match self {
@@ -125,7 +125,7 @@ impl Sending {
             Sending::Active(sender) => sender.next(),
         }
     }
-    /// The first byte not acknowledged.
+    /// Returns the first byte not acknowledged.
     #[inline]
     pub fn una(&self) -> u64 {
         match self {
@@ -133,16 +133,16 @@ impl Sending {
             Sending::Active(sender) => sender.una(),
         }
     }
-    /// Our FIN has been sent.
+    /// Returns whether our FIN has been sent.
     pub fn fin_sent(&self) -> bool {
         matches!(self, Sending::Active(sender) if sender.fin_sent())
     }
-    /// The peer has acknowledged our FIN.
+    /// Returns whether the peer has acknowledged our FIN.
     #[inline]
     pub fn finished(&self) -> bool {
         matches!(self, Sending::Active(sender) if sender.finished())
     }
-    /// When the sender must be called.
+    /// Returns when the sender must be called.
     #[inline]
     pub fn timer(&self) -> Instant {
         match self {
@@ -150,7 +150,7 @@ impl Sending {
             Sending::Active(sender) => sender.timer(),
         }
     }
-    /// The retransmission timeout of an open connection.
+    /// Returns the retransmission timeout of an open connection.
     #[inline]
     pub fn timeout(&self) -> Duration {
         match self {
@@ -158,7 +158,7 @@ impl Sending {
             Sending::Active(sender) => sender.timeout(),
         }
     }
-    /// The smoothed round trip; `None` before the first sample.
+    /// Returns the smoothed round trip; `None` before the first sample.
     #[inline]
     pub fn srtt(&self) -> Option<Duration> {
         match self {
@@ -170,10 +170,24 @@ impl Sending {
 
 impl Silent {
     fn sender(&self, own: &Own) -> Sender {
+        self.made(own, false)
+    }
+
+    /// Returns the sender that it would be, to look at.
+    fn preview(&self, own: &Own) -> Sender {
+        self.made(own, true)
+    }
+
+    fn made(&self, own: &Own, preview: bool) -> Sender {
         let config = &own.config();
-        let mut sender = Sender::new(self.start, config);
+        let cautious = self.opened.is_some_and(|opened| opened.cautious);
+        let mut start = config.start();
+        start.segments = if cautious { 1 } else { start.segments };
+        let control = &config.congestion;
+        let controller = if preview { control.preview(&start) } else { control.make(&start) };
+        let mut sender = Sender::new(self.start, config, controller);
         if let Some(opened) = self.opened {
-            opened.tell(&mut sender, self.edge, config);
+            sender.open(opened.at, self.edge, opened.rtt(), None, config);
         }
         sender
     }
@@ -186,7 +200,8 @@ impl Opened {
     }
 
     fn tell(self, sender: &mut Sender, edge: u64, config: &Config) {
-        let controller = self.cautious.then(|| AnyController::new(config, 1));
+        let start = Start { segments: 1, ..config.start() };
+        let controller = self.cautious.then(|| config.congestion.make(&start));
         sender.open(self.at, edge, self.rtt(), controller, config);
     }
 }

@@ -1,12 +1,12 @@
-//! Sequence numbers: 64 bits inside, of which the low 32 are the wire's, so that comparisons need no care.
+//! Sequence numbers: 64 bits inside; the low 32 are the wire's, so that comparisons need no care.
 
-/// Where the 64-bit numbering of a stream with initial sequence number `wire` starts. The offset of 2^32
-/// leaves room below it, so that `extend` near the start of a stream cannot run below zero.
+/// Returns where the 64-bit numbering of a stream with initial sequence number `wire` starts. The offset of 2^32 leaves
+/// room below it, so that `extend` near the start of a stream cannot run below zero.
 pub fn first(wire: u32) -> u64 {
     (1 << 32) + u64::from(wire)
 }
 
-/// The 64-bit number with the low bits `wire` that is nearest to `near`.
+/// Returns the 64-bit number with the low bits `wire` that is nearest to `near`.
 #[inline]
 pub fn extend(near: u64, wire: u32) -> u64 {
     let distance = wire.wrapping_sub(near as u32) as i32;
@@ -18,10 +18,10 @@ pub fn extend(near: u64, wire: u32) -> u64 {
 pub struct Maybe(u64);
 
 impl Maybe {
-    /// Not known.
+    /// An unknown sequence number.
     pub const NONE: Maybe = Maybe(u64::MAX);
 
-    /// Known.
+    /// Makes a known sequence number.
     #[inline]
     pub fn some(seq: u64) -> Self {
         Maybe(seq)

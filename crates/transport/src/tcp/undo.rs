@@ -1,20 +1,20 @@
-//! Finding out that a reduction was for nothing (RFC 4015): by the timestamp that an acknowledgement echoes, which
-//! tells the first copy from the second (RFC 3522), or by duplicates that the receiver reports for every segment sent
-//! again (RFC 3708).
+//! Detecting that a reduction was for nothing (RFC 4015): by the timestamp that an acknowledgement echoes, which
+//! distinguishes the first copy from the second (RFC 3522), or by duplicates that the receiver reports for every
+//! segment sent again (RFC 3708).
 
 use super::scoreboard::before;
 use super::seq::Maybe;
 
-/// What is known of one reduction and the segments sent again since.
+/// Knowledge of one reduction and the segments sent again since.
 #[derive(Clone, Copy, Debug)]
 pub struct Undo {
     /// The first byte outstanding when the window was reduced; none if there is nothing to undo.
     marker: Maybe,
     /// Segments sent again that the receiver has not reported as duplicates; `None` while none has been sent again.
     unreported: Option<u32>,
-    /// The timestamp clock when the first of them went out.
+    /// The timestamp clock when the first of them was sent.
     stamp: Option<u32>,
-    /// Congestion was told of by more than the losses: the window stays reduced even if those were none.
+    /// Whether congestion had more evidence than the losses: the window stays reduced even if those were none.
     justified: bool,
 }
 
@@ -25,13 +25,13 @@ impl Default for Undo {
 }
 
 impl Undo {
-    /// A reduction begins with the first byte `una` outstanding and `resent` copies in flight. `justified`: it had begun
-    /// before, or marks call for it too (RFC 3168).
+    /// Begins a reduction with the first byte `una` outstanding and `resent` copies in flight. `justified`: it had
+    /// begun before, or marks call for it too (RFC 3168).
     pub fn begin(&mut self, una: u64, resent: u32, justified: bool) {
         (self.marker, self.justified) = (Maybe::some(una), justified);
         self.unreported = (resent > 0).then_some(resent);
     }
-    /// Nothing can be undone any more.
+    /// Ends the reduction: nothing can be undone any more.
     pub fn end(&mut self) {
         self.marker = Maybe::NONE;
     }
@@ -39,24 +39,24 @@ impl Undo {
     pub fn justify(&mut self) {
         self.justified = true;
     }
-    /// The window stays reduced, whatever the losses were.
+    /// Keeps the window reduced, even if the losses were none.
     pub fn is_justified(&self) -> bool {
         self.justified
     }
-    /// Where the reduction began.
+    /// Returns where the reduction began.
     pub fn marker(&self) -> Option<u64> {
         self.marker.get()
     }
-    /// A segment goes out again when the timestamp clock shows `stamp`.
+    /// Notes that a segment is sent again when the timestamp clock shows `stamp`.
     pub fn resent(&mut self, stamp: u32) {
         self.unreported = Some(self.unreported.unwrap_or(0) + 1);
         self.stamp.get_or_insert(stamp);
     }
-    /// No copy is outstanding: what is sent again next is the first.
+    /// Notes that no copy is outstanding: the next one sent again is the first.
     pub fn forget_copies(&mut self) {
         self.stamp = None;
     }
-    /// The receiver has reported `segments` duplicates.
+    /// Notes that the receiver has reported `segments` duplicates.
     pub fn reported(&mut self, segments: u32) {
         if self.marker.get().is_some()
             && let Some(unreported) = &mut self.unreported
@@ -64,15 +64,15 @@ impl Undo {
             *unreported = unreported.saturating_sub(segments);
         }
     }
-    /// Every segment sent again was a duplicate.
+    /// Returns whether every segment sent again was a duplicate.
     pub fn all_reported(&self) -> bool {
         self.marker.get().is_some() && self.unreported == Some(0)
     }
-    /// An acknowledgement that echoes `echo` was caused before anything was sent again, or nothing was.
+    /// Returns whether an acknowledgement that echoes `echo` was caused before anything was sent again, or nothing was.
     pub fn first_copy(&self, echo: u32) -> bool {
         self.marker.get().is_some() && self.stamp.is_none_or(|stamp| before(echo, stamp))
     }
-    /// The reduction may be undone at the end of a recovery.
+    /// Returns whether the reduction may be undone at the end of a recovery.
     pub fn may_undo(&self, echo: u32) -> bool {
         self.all_reported() || self.first_copy(echo)
     }

@@ -1,27 +1,28 @@
 //! How the window that Linux offers grows, as far as it makes acknowledgements quick (tcp_grow_window, tcp_rcv_space_adjust and
 //! tcp_rcvbuf_grow in net/ipv4/tcp_input.c, as of 6.18; without `early_growth` as of 6.1).
 //!
-//! Linux begins by offering 64 kB and raises that by two segments with every segment in order, as long as the buffer has room.
-//! Each rise acknowledges at once. Room comes with the buffer, which follows what was read in a round trip, and what waits
-//! ahead of a gap: a gap that is filled is read all at once, so that each fast recovery is followed by many rises. The
-//! window here is open in full from the start; only the times of acknowledgements follow Linux. They decide where HyStart
-//! leaves slow start.
+//! Linux begins by offering 64 kB and raises that by two segments with every segment in order, as long as the buffer
+//! has room. Each rise acknowledges at once. Room grows with the buffer, which follows the bytes read in a round trip
+//! and the data ahead of a gap: a gap that is filled is read all at once, so that each fast recovery is followed by
+//! many rises. The window here is open in full from the start; only the times of acknowledgements follow Linux. They
+//! decide where HyStart leaves slow start.
 //!
-//! In Linux 6.1 half of the buffer is window whatever segments take, all of it but a segment is offered at first, so that
-//! nothing rises until the buffer is made larger, which is then done by more; and what waits ahead of a gap makes no room but
-//! takes it. Its round trips are whole milliseconds, and no longer than a window takes to come; the least counts at once in both,
-//! for Linux 6.16 changed that and stable kernels followed (`tcp_rcv_rtt_update`). Where little room is left,
-//! acknowledgements cease to be quick. So much for their times; the window itself is that of Linux 6.1 without `early_growth`,
-//! which makes blocks of what was written shorter at first, and where a program asked for the buffer, without `scaling_ratio`.
+//! In Linux 6.1 half of the buffer is window regardless of the segments' memory, all of it but a segment is offered at
+//! first, so that nothing rises until the buffer is made larger, which is then done by more; and data ahead of a gap
+//! does not make room but uses it. Its round trips are whole milliseconds, and no longer than a window takes to arrive;
+//! the least counts at once in both, for Linux 6.16 changed that and stable kernels followed (`tcp_rcv_rtt_update`).
+//! Where little room is left, acknowledgements cease to be quick. This concerns their times; the window itself is that
+//! of Linux 6.1 without `early_growth`, which makes blocks of written data shorter at first, and where a program asked
+//! for the buffer, without `scaling_ratio`.
 
 use streamgauge_base::{Duration, Instant};
 
 use super::config::Config;
 
-/// What a SYN offers, in bytes (measured).
+/// The window offered in a SYN, in bytes (measured).
 const FIRST: u32 = 64_240;
-/// What the first buffer (the middle value of `tcp_rmem`, 131,072 B) has room for with the memory that a segment of
-/// 1,448 bytes takes (measured).
+/// The room of the first buffer (the middle value of `tcp_rmem`, 131,072 B) with the memory of a segment of 1,448 bytes
+/// (measured).
 const FIRST_ROOM: u32 = 81_920;
 /// Up to here a receive window is a buffer that a program asked for (the usual `net.core.rmem_max`), which is not tuned.
 const LARGEST_ASKED: u32 = 212_992;
@@ -29,11 +30,11 @@ const LARGEST_ASKED: u32 = 212_992;
 const FIRST_READ: u32 = 10;
 /// A shorter segment does not raise the window.
 const SHORT: u32 = 128;
-/// The first buffer of all (the middle value of `tcp_rmem`), and what of a buffer is window in 6.1, as a divisor
-/// (`tcp_adv_win_scale` of 1).
+/// The first buffer of all (the middle value of `tcp_rmem`), and the share of a buffer that is window in 6.1, as a
+/// divisor (`tcp_adv_win_scale` of 1).
 const FIRST_BUFFER: u32 = 131_072;
 const BUFFER_SHARE: u32 = 2;
-/// So much of the first one is window.
+/// The part of the first buffer that is window.
 pub const FIRST_WINDOW: u32 = FIRST_BUFFER / BUFFER_SHARE;
 /// The timestamps of each segment, which the MSS option does not count.
 const TIMESTAMPS: u32 = 12;
@@ -42,16 +43,16 @@ const UNSCALED: u32 = 65_535;
 const SCALED_FROM: u32 = 15;
 /// Scale of a window that may grow to the maximum of `tcp_rmem`.
 const SCALE: u32 = 7;
-/// Of the buffer, the share below which the window is closed, as a divisor.
+/// The share of the buffer below which the window is closed, as a divisor.
 const LEAST_SHARE: u32 = 16;
-/// Memory that a segment of 1,448 bytes takes as it arrives (measured), and what Linux adds to the largest one to reckon what it
-/// will take: `MAX_TCP_HEADER` of a kernel without wireless, as Debian's for clouds, and the two structures of a buffer. The
-/// windows of that kernel tell it.
+/// Memory of an arriving segment of 1,448 bytes (measured), and the amount that Linux adds to the largest one to
+/// predict its memory: `MAX_TCP_HEADER` of a kernel without wireless, as Debian's for clouds, and the two structures of
+/// a buffer. The windows of that kernel show it.
 const SEGMENT_MEMORY: u64 = 2_304;
 const OVERHEAD: u32 = 256 + 576;
-/// In steps of which 6.1 raises that until half of it holds a segment.
+/// The steps in which 6.1 raises that until half of it holds a segment.
 const MEMORY_STEP: u32 = 128;
-/// Segments that a buffer of 6.1 has room for beyond what was read.
+/// Segments that a buffer of 6.1 has room for beyond the bytes read.
 const CUSHION: u64 = 16;
 
 /// The window that Linux would offer.
@@ -60,20 +61,20 @@ pub struct WindowGrowth {
     mss: u32,
     /// As in 6.18, not as in 6.1.
     early: bool,
-    /// What is offered, what the buffer has room for, and the most that may be, in bytes.
+    /// The offered window, the room of the buffer, and the upper bound, in bytes.
     offered: u32,
     room: u32,
     most: u32,
-    /// The buffer, in bytes of memory, the scale of the window, what the last acknowledgement offered and what it expected;
+    /// The buffer, in bytes of memory, the scale of the window, the window last offered and the byte that it expected;
     /// for 6.1 only.
     buffer: u32,
     scale: u32,
     told: u32,
     told_at: u64,
-    /// The round trip in us as the peer's echoes of this end's clock tell it; zero before the first.
+    /// The round trip in us from the peer's echoes of this end's clock; zero before the first.
     rtt_us: u32,
     last_echo: Option<u32>,
-    /// As of 6.1: a window's bytes have come once this one has, and since when they are waited for.
+    /// As of 6.1: a window's bytes have arrived once this one has, and the time since which they are awaited.
     full_at: u64,
     full_since: Option<Instant>,
     /// Bytes since the last measurement, and in the greatest one.
@@ -83,7 +84,7 @@ pub struct WindowGrowth {
 }
 
 impl WindowGrowth {
-    /// For a stream whose first byte has sequence number `start`.
+    /// Makes the growth of a stream that starts at sequence number `start`.
     pub fn new(start: u64, config: &Config) -> Self {
         let most = config.receive_window.min(u64::from(u32::MAX)) as u32;
         let mss = config.mss;
@@ -117,15 +118,15 @@ impl WindowGrowth {
         }
     }
 
-    /// `len` bytes arrived in order, and the buffer holds them, with others `held` bytes; `echo` is the clock that they echo and
-    /// how long ago it showed that. True if the window is raised.
+    /// Handles `len` bytes that arrived in order; the buffer holds them, with others `held` bytes; `echo` is the clock
+    /// that they echo and the age of that value. True if the window is raised.
     pub fn arrived(&mut self, len: u64, held: u64, echo: (u32, Duration)) -> bool {
         self.time(len, echo);
         let len = len.min(u64::from(u32::MAX)) as u32;
         len >= SHORT && self.raise(len, if self.early { u64::from(len) } else { held })
     }
 
-    /// Takes the round trip that a segment of `len` bytes tells, by the clock that it echoes and how long ago it showed that.
+    /// Adds the round trip from a segment of `len` bytes, by the clock value that it echoes and the age of that value.
     pub fn time(&mut self, len: u64, echo: (u32, Duration)) {
         if len < u64::from(self.mss) || Some(echo.0) == self.last_echo {
             return;
@@ -142,8 +143,8 @@ impl WindowGrowth {
         };
     }
 
-    /// Something arrived in order, up to `next`. A window's bytes come in a round trip at the least, which 6.1 takes for one if it
-    /// is shorter than what echoes tell (`tcp_rcv_rtt_measure`): so it is once a gap is filled.
+    /// Handles data that arrived in order, up to `next`. A window's bytes need a round trip at the least; 6.1 treats
+    /// this time as one if it is shorter than the echoes' (`tcp_rcv_rtt_measure`), as it is once a gap is filled.
     pub fn fill(&mut self, now: Instant, next: u64) {
         if self.early {
             return;
@@ -158,7 +159,7 @@ impl WindowGrowth {
         (self.full_at, self.full_since) = (next + u64::from(self.told), Some(now));
     }
 
-    /// Raises the window for a segment of `len` bytes if there is room, of which `held` bytes are taken.
+    /// Raises the window for a segment of `len` bytes if there is room; `held` bytes of it are used.
     fn raise(&mut self, len: u32, held: u64) -> bool {
         let room = if self.early {
             u64::from(self.room).saturating_sub(held) as u32
@@ -172,14 +173,14 @@ impl WindowGrowth {
         raised
     }
 
-    /// What of the buffer is window beside `held` bytes of payload, as 6.1 reckons it (`tcp_space`).
+    /// Returns the part of the buffer that is window beside `held` bytes of payload, as 6.1 computes it (`tcp_space`).
     fn free(&self, held: u64) -> u32 {
         let memory = held * SEGMENT_MEMORY / u64::from(self.mss);
         u64::from(self.buffer).saturating_sub(memory) as u32 / BUFFER_SHARE
     }
 
-    /// Something arrived ahead of a gap: what has arrived ends `span` bytes beyond what is expected; before it `held` bytes
-    /// were in the buffer. True if the window is raised as 6.1 raises it; as of 6.18 what makes room takes as much.
+    /// Handles data ahead of a gap: the arrived data ends `span` bytes beyond the expected byte; before it `held` bytes
+    /// were in the buffer. True if the window is raised as 6.1 raises it; as of 6.18 the room made is used up at once.
     pub fn ahead(&mut self, span: u64, held: u64) -> bool {
         if self.early {
             self.make_room(2 * u64::from(self.greatest) + span);
@@ -187,14 +188,14 @@ impl WindowGrowth {
         self.raise(self.mss, if self.early { span } else { held }) && !self.early
     }
 
-    /// What the buffer holds decides: as of 6.1.
+    /// Returns whether the buffered amount decides: as of 6.1.
     #[inline]
     pub fn counts_memory(&self) -> bool {
         !self.early
     }
 
-    /// The window that 6.1 would offer with `held` bytes in the buffer and full segments of `full` bytes, and whether little
-    /// room is left (`__tcp_select_window`).
+    /// Returns the window that 6.1 would offer with `held` bytes in the buffer and full segments of `full` bytes, and
+    /// whether little room is left (`__tcp_select_window`).
     fn select(&self, held: u64, full: u32) -> (u32, bool) {
         let all = self.buffer / BUFFER_SHARE;
         let most = self.room.min(all);
@@ -211,19 +212,19 @@ impl WindowGrowth {
         if self.scale > 0 {
             return (free.next_multiple_of(1 << self.scale), little);
         }
-        // Whole segments, but what was offered stays while it is within one of what is free.
+        // Whole segments, but the offered window stays while it is within one of the free space.
         let kept = self.told <= free && self.told + full > free;
         (if kept { self.told } else { free / full * full }, little)
     }
 
-    /// An acknowledgement may go out as soon as two segments have come: its window would be no smaller than the last one. If not,
-    /// it goes out as they are read. Also whether little room is left.
+    /// Returns whether an acknowledgement may leave as soon as two segments have arrived: its window would be no
+    /// smaller than the last one. If not, it leaves as they are read. Also whether little room is left.
     pub fn is_open(&self, held: u64, full: u32) -> (bool, bool) {
         let (window, little) = self.select(held, full);
         (window >= self.told, little)
     }
 
-    /// An acknowledgement goes out that expects `next`, with the window that is returned; and whether little room is left
+    /// Notes an acknowledgement that expects `next`, with the window that is returned; and whether little room is left
     /// (`tcp_select_window`). The window's right edge never moves left.
     pub fn tell(&mut self, next: u64, held: u64, full: u32) -> (u32, bool) {
         let left = (self.told_at + u64::from(self.told)).saturating_sub(next) as u32;
@@ -236,7 +237,7 @@ impl WindowGrowth {
         (window, little)
     }
 
-    /// The last window told is at most half of the largest, and by what has been read it would double.
+    /// Returns whether the last offered window is at most half of the largest, and would double after the bytes read.
     pub fn doubles(&self, next: u64, held: u64, full: u32) -> bool {
         let left = (self.told_at + u64::from(self.told)).saturating_sub(next);
         2 * left <= u64::from(self.room) && {
@@ -245,10 +246,10 @@ impl WindowGrowth {
         }
     }
 
-    /// The reader took `len` bytes and leaves `queued`; what has arrived ahead of a gap ends `span` bytes beyond what is
-    /// expected. `now`: when a segment last arrived.
+    /// Handles a read of `len` bytes that leaves `queued`; data ahead of a gap ends `span` bytes beyond the expected
+    /// byte. `now`: when a segment last arrived.
     pub fn read(&mut self, now: Instant, len: u64, queued: u64, span: u64) {
-        // 6.1 looks after each segment that it reads; as of 6.18 what is still to be read does not count.
+        // 6.1 checks after each segment that it reads; as of 6.18 unread data does not count.
         let (first, queued) = if self.early { (len, queued) } else { (len.min(self.mss.into()), 0) };
         self.read = self.read.saturating_add(first.min(u64::from(u32::MAX)) as u32);
         let rtt = Duration::from_micros(self.rtt_us.into());
@@ -259,7 +260,7 @@ impl WindowGrowth {
         self.read = self.read.saturating_add((len - first).min(u64::from(u32::MAX)) as u32);
     }
 
-    /// `read` bytes were read in a round trip.
+    /// Adapts to `read` bytes that were read in a round trip.
     fn adapt(&mut self, read: u64, span: u64) {
         let greatest = u64::from(self.greatest);
         if read > greatest {
@@ -278,7 +279,7 @@ impl WindowGrowth {
         self.room = self.room.max(room.min(self.most.into()) as u32);
     }
 
-    /// A buffer for `window` bytes, as 6.1 reckons it.
+    /// Makes the buffer large enough for `window` bytes, as 6.1 reckons it.
     fn make_larger(&mut self, window: u64) {
         let largest = self.mss;
         let short = (BUFFER_SHARE * largest).saturating_sub(largest + OVERHEAD);
@@ -290,22 +291,25 @@ impl WindowGrowth {
     }
 }
 
-/// The receive window is a buffer that a program asked for, of which half is window as in Linux before 6.6.
+/// Returns whether the receive window is a buffer that a program asked for, with half of it as window, as in Linux
+/// before 6.6.
 pub fn halves(config: &Config) -> bool {
     !config.mechanisms.scaling_ratio && is_asked(config)
 }
 
-/// The receive window is a buffer that a program asked for, which is not tuned.
+/// Returns whether the receive window is a buffer that a program asked for, which is not tuned.
 pub fn is_asked(config: &Config) -> bool {
     config.receive_window <= u64::from(LARGEST_ASKED)
 }
 
-/// The window itself is that of Linux 6.1, not only its times: if half of the buffer is window, or if nobody asked for it.
+/// Returns whether the window itself is that of Linux 6.1, not only its times: if half of the buffer is window, or if
+/// no program set it.
 pub fn tells_window(config: &Config) -> bool {
     halves(config) || (!config.mechanisms.early_growth && !is_asked(config))
 }
 
-/// What a SYN of 6.1 offers of that many bytes: whole segments, without scaling (`tcp_select_initial_window`).
+/// Returns the window that a SYN of 6.1 offers for that many bytes: whole segments, without scaling
+/// (`tcp_select_initial_window`).
 pub fn first_told(most: u32, mss: u32) -> u32 {
     let segment = mss + TIMESTAMPS;
     let whole = if most > segment { most / segment * segment } else { most };

@@ -3,7 +3,8 @@ use crate::tcp::mechanisms::Mechanisms;
 
 const MS: u64 = 1_000_000;
 
-/// Segments of 1,448 bytes 1.2 ms apart, 20 ms after what they echo; which of them raise the window.
+/// Sends segments of 1,448 bytes 1.2 ms apart, 20 ms after the value that they echo; returns those that raise the
+/// window.
 fn raised(growth: &mut WindowGrowth, segments: std::ops::Range<u64>) -> Vec<u64> {
     let rtt = Duration::from_millis(20);
     let arrive = |&n: &u64| {
@@ -34,7 +35,7 @@ fn the_buffer_follows_what_is_read_in_a_round_trip() {
 fn a_buffer_asked_for_is_not_tuned() {
     let mut growth = WindowGrowth::new(0, &Config { receive_window: 70_000, ..Config::default() });
     assert_eq!(raised(&mut growth, 0..300), [0, 1]);
-    // What the segment itself takes is not offered.
+    // The segment's own memory is not offered.
     assert_eq!(growth.offered, 68_552);
     let mut small = WindowGrowth::new(0, &Config { receive_window: 16_384, ..Config::default() });
     assert_eq!(raised(&mut small, 0..300), []);
@@ -53,7 +54,7 @@ fn what_waits_behind_a_gap_makes_room_and_counts_as_read_once_it_is_filled() {
     raised(&mut growth, 0..3);
     growth.ahead(60 * 1448, 0);
     assert_eq!(growth.room, (2 * 10 + 60) * 1448);
-    // The buffer holds what is ahead: nothing more is offered.
+    // The buffer holds the data ahead: nothing more is offered.
     assert_eq!(growth.offered, FIRST + 3 * 2 * 1448);
     let filled = Instant::from_nanos(10_030 * MS);
     growth.read(filled, 61 * 1448, 0, 0);
@@ -80,10 +81,10 @@ fn late() -> WindowGrowth {
 fn in_6_1_nothing_rises_until_the_buffer_is_made_larger_and_then_more() {
     let mut growth = late();
     assert_eq!((raised(&mut growth, 0..19), growth.offered), (vec![], 131_072 / 2 - 1_448));
-    // Segments 2 to 18 in 20 ms: (2 * 24,616 + 16 * 1,448) * (1 + 2 * 10,136 / 14,480) of 1,448 each, of which one takes
+    // Segments 2 to 18 in 20 ms: (2 * 24,616 + 16 * 1,448) * (1 + 2 * 10,136 / 14,480) of 1,448 each, and each uses
     // 2,920 B of memory.
     assert_eq!(growth.room, 120 * 2_920 / 2);
-    // 111,112 B, less half of the 2,304 B that the segment itself takes, in steps of 2,896 B.
+    // 111,112 B, less half of the segment's own 2,304 B, in steps of 2,896 B.
     assert_eq!(raised(&mut growth, 19..60), (19..57).collect::<Vec<_>>());
 }
 
@@ -119,9 +120,9 @@ fn in_6_1_a_shorter_round_trip_is_believed_at_once_too_and_counts_in_ms() {
 
 #[test]
 fn in_6_1_the_buffer_grows_as_soon_as_a_guests_did() {
-    // A guest's arrivals of CUBIC on 10 Mbit/s and 20 ms, in ms since the first, from the segment on that ends the first round
-    // trip: every second one brings an echo of its own, and tells a longer round trip, until the queue's first
-    // acknowledgements are echoed. It looked again at the thirtieth, 24.22 ms later, and not at the one before.
+    // A guest's arrivals of CUBIC on 10 Mbit/s and 20 ms, in ms since the first, from the segment on that ends the
+    // first round trip: every second one brings an echo of its own, and shows a longer round trip, until the queue's
+    // first acknowledgements are echoed. It looked again at the thirtieth, 24.22 ms later, and not at the one before.
     let echoes = [21.27, 22.48, 23.69, 24.9, 26.11, 27.32, 28.54, 29.74, 30.95, 32.16, 24.22];
     let mut growth = late();
     growth.arrived(1448, 1448, (0, Duration::from_millis(25)));
@@ -148,7 +149,7 @@ fn a_shorter_round_trip_is_believed_at_once_and_a_longer_one_gradually() {
         growth.arrived(1448, 1448, (echo, Duration::from_millis(ms)));
         growth.rtt_us
     };
-    // What the first segment echoes, an acknowledgement without data may have echoed before.
+    // An acknowledgement without data may have echoed the first segment's value before.
     assert_eq!(
         [told(1, 50), told(2, 100), told(2, 10), told(3, 180), told(4, 20)],
         [0, 100_000, 100_000, 110_000, 20_000]
@@ -165,11 +166,11 @@ fn in_6_1_a_window_that_comes_sooner_is_a_round_trip() {
         growth.fill(Instant::from_nanos(ms * MS), next);
         growth.rtt_us
     };
-    // What was told when the wait began counts, 64,240 B.
+    // The window offered when the wait began counts, 64,240 B.
     assert_eq!(
         [filled(1_000, 1_448), filled(1_040, 65_687), filled(1_060, 65_688)],
         [100_000, 100_000, 60_000]
     );
-    // The next one takes longer.
+    // The next one needs more time.
     assert_eq!(filled(1_200, 200_000), 60_000);
 }

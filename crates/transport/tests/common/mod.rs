@@ -19,7 +19,7 @@ pub fn at(millis: u64) -> Instant {
     Instant::ZERO + ms(millis)
 }
 
-/// Who sent a segment.
+/// The sender of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
     Client = 0,
@@ -37,7 +37,7 @@ impl Side {
     }
 }
 
-/// What the link does with a segment.
+/// The link's treatment of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     Deliver,
@@ -69,24 +69,24 @@ impl Seen {
 pub struct End {
     pub tcp: Connection,
     pub events: Vec<(Instant, ConnectionEvent)>,
-    /// What the application still wants to write.
+    /// Data that the application has still to write.
     pub outbox: VecDeque<Chunk>,
     pub close_after: bool,
-    /// The application reads whatever arrives.
+    /// Whether the application reads everything that arrives.
     pub reads: bool,
-    /// What it has read; kept as bytes only if `keep`.
+    /// The data that it has read; kept as bytes only if `keep`.
     pub inbox: Vec<u8>,
     pub keep: bool,
     pub received: u64,
     pub written: u64,
-    /// Right edge of the peer's window as last heard, and the highest acknowledgement heard.
+    /// Right edge of the peer's last announced window, and the highest acknowledgement received.
     edge: Option<u32>,
     acked: Option<u32>,
     first: Option<u32>,
     send_buffer: Option<u64>,
     mss: u32,
     closed: bool,
-    /// A write was cut short and no `Writable` has come yet.
+    /// Whether a write was cut short and no `Writable` has followed yet.
     blocked: bool,
 }
 
@@ -199,7 +199,7 @@ impl Pair {
         self.end(Server).outbox.push_back(Chunk::filler(bytes));
     }
 
-    /// Runs the applications and puts on the wire whatever the ends have to say.
+    /// Runs the applications and puts all segments of both ends on the wire.
     pub fn settle(&mut self) {
         for side in [Client, Server] {
             loop {
@@ -255,7 +255,7 @@ impl Pair {
         }
     }
 
-    /// What every segment must obey, whatever the link does.
+    /// Checks the rules that every segment must obey on any link.
     fn audit(&mut self, from: Side, segment: &Segment) {
         let end = &mut self.ends[from as usize];
         assert!(segment.ip_bytes() <= end.mss + 52, "{segment:?}");
@@ -269,13 +269,13 @@ impl Pair {
         }
         if let (Some(first), Some(acked)) = (end.first, end.acked) {
             let unacked = end.written as i64 - i64::from(acked.wrapping_sub(first) as i32);
-            // Of one that is tuned: its memory, and the block that was begun below that.
+            // For a tuned one: its memory, and the block that was begun below that.
             let most = end.send_buffer.unwrap_or((4 << 20) + 65_536);
             assert!(unacked <= most as i64 + 1, "{unacked} bytes in the send buffer");
         }
     }
 
-    /// The next time at which anything happens.
+    /// Returns the next time at which anything happens.
     pub fn next_wakeup(&self) -> Option<Instant> {
         let arrival = self.wire.keys().next().map(|&(at, _)| at);
         let timers = self.ends.iter().filter_map(|end| end.tcp.poll_timeout());
@@ -338,12 +338,12 @@ impl Pair {
         }
     }
 
-    /// Segments with payload that `side` sent.
+    /// Returns the segments with payload that `side` sent.
     pub fn data(&self, side: Side) -> Vec<&Seen> {
         self.log.iter().filter(|seen| seen.from == side && !seen.segment.payload.is_empty()).collect()
     }
 
-    /// Pure acknowledgements that `side` sent.
+    /// Returns the pure acknowledgements that `side` sent.
     pub fn acks(&self, side: Side) -> Vec<&Seen> {
         let pure = |seen: &&Seen| seen.segment.payload.is_empty() && seen.segment.flags == flags::ACK;
         self.log.iter().filter(|seen| seen.from == side).filter(pure).collect()
@@ -362,29 +362,29 @@ pub fn drop_data(numbers: &'static [usize]) -> impl FnMut(&Seen) -> Verdict {
     }
 }
 
-/// Reno on exact timers.
+/// Returns a configuration of Reno on exact timers.
 pub fn reno() -> Config {
-    Config { congestion: CongestionControl::Reno, coarse_timers: false, ..Config::default() }
+    Config { congestion: CongestionControl::RENO, coarse_timers: false, ..Config::default() }
 }
 
-/// Reno without these mechanisms.
+/// Returns a configuration of Reno without these mechanisms.
 pub fn without(names: &[&str]) -> Config {
     let mut config = reno();
     assert!(names.iter().all(|name| config.mechanisms.switch_off(name)));
     config
 }
 
-/// Two ends of `config`, 10 ms apart.
+/// Makes two ends of `config`, 10 ms apart.
 pub fn pair(config: Config) -> Pair {
     Pair::new(config.clone(), config, ms(10))
 }
 
-/// Segments' numbers within the stream, counted in MSS.
+/// Returns the segments' numbers within the stream, counted in MSS.
 pub fn numbers<'a>(seen: impl IntoIterator<Item = &'a &'a Seen>) -> Vec<u32> {
     seen.into_iter().map(|seen| (seen.segment.seq - 1) / MSS).collect()
 }
 
-/// Data the server sent at `millis`, by number.
+/// Returns the data the server sent at `millis`, by number.
 pub fn sent_at(pair: &Pair, millis: u64) -> Vec<u32> {
     numbers(pair.data(Server).iter().filter(|seen| seen.at == at(millis)))
 }

@@ -1,9 +1,12 @@
-//! One sender whose peer is the script: what it says when, and what is said to it (in the manner of packetdrill).
+//! One sender with the script as its peer: the script's segments with their times, and those sent to it (in the manner
+//! of packetdrill).
 
 #![allow(dead_code)]
 
 use streamgauge_base::{Chunk, Instant};
-use streamgauge_transport::tcp::{Config, Connection, SackBlocks, Segment, Stats, Timestamps, flags};
+use streamgauge_transport::tcp::{
+    Config, Connection, EcnMode, SackBlocks, Segment, Stats, Timestamps, flags,
+};
 
 use super::{MSS, at};
 
@@ -14,16 +17,16 @@ const WINDOW: u32 = 1 << 24;
 pub struct Script {
     pub tcp: Connection,
     pub now: Instant,
-    /// What went out: when, and the segment's number; numbers count from 0, in MSS.
+    /// Sent segments: time and number; numbers count from 0, in MSS.
     pub log: Vec<(u64, u32)>,
     heard: usize,
-    /// Acknowledgements echo that congestion was experienced.
+    /// Whether acknowledgements echo that congestion was experienced.
     pub marked: bool,
 }
 
 impl Script {
     pub fn open(config: Config) -> Self {
-        let asks = if config.ecn { flags::ECE | flags::CWR } else { 0 };
+        let asks = if config.ecn != EcnMode::Off { flags::ECE | flags::CWR } else { 0 };
         let tcp = Connection::listen(Config { initial_sequence: 0, send_buffer: Some(4 << 20), ..config });
         let mut script = Script { tcp, now: at(0), log: Vec::new(), heard: 0, marked: false };
         script.say(Segment { flags: flags::SYN | asks, window: WINDOW, ..Segment::default() });
@@ -33,13 +36,13 @@ impl Script {
         script
     }
 
-    /// The application writes `segments` full segments.
+    /// Writes `segments` full segments from the application.
     pub fn write(&mut self, segments: u32) {
         assert_eq!(self.tcp.write(Chunk::filler(segments * MSS)), (segments * MSS) as usize);
         self.listen();
     }
 
-    /// Time passes, and timers expire, until `millis`.
+    /// Lets time pass, and timers expire, until `millis`.
     pub fn until(&mut self, millis: u64) {
         while let Some(timer) = self.tcp.poll_timeout().filter(|&timer| timer <= at(millis)) {
             self.now = timer;
@@ -49,8 +52,8 @@ impl Script {
         self.now = at(millis);
     }
 
-    /// At `millis` the peer acknowledges everything before segment `number`, has the segments of `blocks` too, and
-    /// echoes the clock of `echo` ms.
+    /// Acknowledges at `millis` everything before segment `number`, with the segments of `blocks` too, and echoes the
+    /// clock of `echo` ms.
     pub fn ack(&mut self, millis: u64, number: u32, blocks: &[(u32, u32)], echo: u32) {
         self.until(millis);
         let mut sack = SackBlocks::default();
@@ -79,7 +82,7 @@ impl Script {
         }
     }
 
-    /// Segments that went out since the last question: when, and which.
+    /// Returns the segments sent since the last call: times and numbers.
     pub fn sent(&mut self) -> Vec<(u64, u32)> {
         let new = self.log[self.heard..].to_vec();
         self.heard = self.log.len();
@@ -89,20 +92,20 @@ impl Script {
     pub fn stats(&self) -> Stats {
         self.tcp.stats()
     }
-    /// The congestion window in segments.
+    /// Returns the congestion window in segments.
     pub fn cwnd(&self) -> u64 {
         self.stats().cwnd / u64::from(MSS)
     }
-    /// The slow start threshold in segments.
+    /// Returns the slow start threshold in segments.
     pub fn ssthresh(&self) -> u64 {
         self.stats().ssthresh / u64::from(MSS)
     }
 }
 
-/// An acknowledgement that went out: when, in us; the segment it expects; its SACK blocks.
+/// A sent acknowledgement: its time, in us; the segment it expects; its SACK blocks.
 pub type Acked = (u64, u32, Vec<(u32, u32)>);
 
-/// One receiver to which the script sends; its peer is 20 ms away, and it reads whatever arrives, at once.
+/// One receiver of the script's segments; its peer is 20 ms away, and it reads everything that arrives, at once.
 pub struct Hearer {
     pub tcp: Connection,
     now: Instant,
@@ -112,7 +115,7 @@ pub struct Hearer {
 }
 
 impl Hearer {
-    /// Opened at 20 ms.
+    /// Makes a script that is opened at 20 ms.
     pub fn open(config: Config) -> Self {
         let tcp = Connection::listen(Config { initial_sequence: 0, ..config });
         let mut hearer = Hearer { tcp, now: at(0), acks: Vec::new(), end: 0, reads: true };
@@ -123,12 +126,12 @@ impl Hearer {
         hearer
     }
 
-    /// At `us` segment `number` arrives, of `len` bytes, if all are full.
+    /// Delivers segment `number`, of `len` bytes, at `us`, if all are full.
     pub fn data(&mut self, us: u64, number: u32, len: u32, push: bool) {
         self.bytes(us, number * MSS, len, push);
     }
 
-    /// At `us` the next `len` bytes arrive.
+    /// Delivers the next `len` bytes at `us`.
     pub fn append(&mut self, us: u64, len: u32, push: bool) {
         self.bytes(us, self.end, len, push);
     }

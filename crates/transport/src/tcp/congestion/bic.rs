@@ -4,10 +4,10 @@
 //! round trip while that is far, by a quarter of the distance when it is near (the paper halves it), then by less and less;
 //! past the old maximum the same way outwards (max probing). Parameters are those of Linux (net/ipv4/tcp_bic.c).
 //!
-//! Increments are per round trip, as in the paper: segments acknowledged are counted, not acknowledgements. Linux in 2004
-//! to 2007 counted acknowledgements and divided by a running mean of segments per acknowledgement, which comes to the same.
-//! Today's module counts segments and divides too, so it grows about twice as fast; so does this one without
-//! [`Mechanisms::bic_per_round`](crate::tcp::Mechanisms::bic_per_round).
+//! Increments are per round trip, as in the paper: segments acknowledged are counted, not acknowledgements. Linux in
+//! 2004 to 2007 counted acknowledgements and divided by a running mean of segments per acknowledgement, which has the
+//! same effect. Today's module counts segments and divides too, so it grows about twice as fast; so does this one
+//! without [`Mechanisms::bic_per_round`](crate::tcp::Mechanisms::bic_per_round).
 
 use streamgauge_base::{Duration, Instant};
 
@@ -18,19 +18,19 @@ use super::{Ack, Controller, Repair};
 const MAX_INCREMENT: u32 = 16;
 /// Up to this window it is Reno.
 const LOW_WINDOW: u32 = 14;
-/// Of the window after a loss, in 1/1024.
+/// The window's fraction after a loss, in 1/1024.
 const BETA: u64 = 819;
 /// Divisor of the distance to the old maximum.
 const SEARCH: u32 = 4;
 /// Round trips in which it creeps through the last `SEARCH` segments.
 const SMOOTH: u32 = 20;
-/// Most segments acknowledged per segment of growth while no loss has told of a maximum: 5 % per round trip.
+/// Most segments acknowledged per segment of growth while no loss has revealed a maximum: 5 % per round trip.
 const UNKNOWN: u32 = 20;
-/// Of the running mean of segments per acknowledgement: the weight of one is 1 in 2^`RATIO_SHIFT`.
+/// For the running mean of segments per acknowledgement: the weight of one is 1 in 2^`RATIO_SHIFT`.
 const RATIO_SHIFT: u32 = 4;
 /// That mean before there are any, in 1 / 2^`RATIO_SHIFT`.
 const RATIO: u32 = 2 << RATIO_SHIFT;
-/// Jiffies for which an increment stands while the window does not change.
+/// Jiffies for which an increment holds while the window does not change.
 const STANDS: u32 = HZ / 32;
 
 /// BIC.
@@ -43,15 +43,15 @@ pub struct Bic {
     per: u32,
     per_window: u32,
     per_since: u32,
-    /// Running mean of the segments that an acknowledgement is for, in 1 / 2^`RATIO_SHIFT`; `None`: increments are those
-    /// of a round trip. Linux takes those that come while it repairs nothing, the first duplicate too (`bictcp_acked`).
+    /// Running mean of the segments that an acknowledgement is for, in 1 / 2^`RATIO_SHIFT`; `None`: increments are
+    /// those of a round trip. Linux counts those that arrive outside repairs, the first duplicate too (`bictcp_acked`).
     ratio: Option<u32>,
-    /// Since a loss was told of no acknowledgement has ended its repair.
+    /// Since a loss was reported, no acknowledgement has ended its repair.
     repairs: bool,
 }
 
 impl Bic {
-    /// For segments of `mss` bytes, starting with `initial` of them; see
+    /// Makes a controller for segments of `mss` bytes, starting with `initial` of them; see
     /// [`Mechanisms::bic_per_round`](crate::tcp::Mechanisms::bic_per_round).
     pub fn new(mss: u32, initial: u32, per_round: bool) -> Self {
         let ratio = (!per_round).then_some(RATIO);
@@ -61,12 +61,12 @@ impl Bic {
 
     fn threshold(&mut self) -> u32 {
         let window = self.window.segments();
-        // Fast convergence: a flow whose maximum fell gives way to newer ones.
+        // Fast convergence: a flow with a lower maximum than before yields to newer ones.
         self.max = if window < self.max { scaled(window, 1024 + BETA) / 2 } else { window };
         if window <= LOW_WINDOW { window / 2 } else { scaled(window, BETA) }
     }
 
-    /// An acknowledgement for `acked` segments came while nothing was being repaired.
+    /// Handles an acknowledgement for `acked` segments outside repairs.
     fn count(&mut self, acked: u32) {
         self.ratio = self.ratio.map(|ratio| ratio + acked - (ratio >> RATIO_SHIFT));
     }
@@ -84,12 +84,12 @@ impl Bic {
     }
 }
 
-/// `segments` times `factor` / 1024.
+/// Returns `segments` times `factor` / 1024.
 fn scaled(segments: u32, factor: u64) -> u32 {
     (u64::from(segments) * factor / 1024) as u32
 }
 
-/// Segments acknowledged per segment of growth at `window`, where the last loss was at `max` segments.
+/// Returns the segments acknowledged per segment of growth at `window`, where the last loss was at `max` segments.
 fn increment(window: u32, max: u32) -> u32 {
     let creep = window * SMOOTH / SEARCH;
     if window <= LOW_WINDOW {
@@ -130,7 +130,7 @@ impl Controller for Bic {
     }
 
     fn on_congestion_event(&mut self, _now: Instant) {
-        // The duplicate that told of the loss first was for no segment.
+        // The duplicate that first reported the loss was for no segment.
         self.count(0);
         self.repairs = true;
         let threshold = self.threshold();
@@ -143,7 +143,7 @@ impl Controller for Bic {
             self.window.lower(threshold);
         }
         self.window.collapse();
-        // What was known of the path is forgotten.
+        // All knowledge of the path is forgotten.
         (self.max, self.per, self.per_window, self.per_since) = (0, 0, 0, 0);
         (self.ratio, self.repairs) = (self.ratio.map(|_| RATIO), true);
     }
@@ -170,7 +170,7 @@ mod tests {
     const MSS: u64 = 1000;
     const RTT: Duration = Duration::from_millis(100);
 
-    /// Growth in segments of each of `rounds` round trips.
+    /// Returns the growth in segments of each of `rounds` round trips.
     fn run(bic: &mut Bic, now: &mut Instant, rounds: u32) -> Vec<u32> {
         let mut growth = Vec::new();
         for _ in 0..rounds {
@@ -200,12 +200,12 @@ mod tests {
     fn it_rises_linearly_then_searches_then_creeps() {
         let (mut bic, mut now) = after_loss_at(1000);
         let growth = run(&mut bic, &mut now, 60);
-        // 201 segments to go: by 16 per round trip, or one more where the division rounds, until 64 are left.
+        // 201 segments to grow: by 16 per round trip, or one more where the division rounds, until 64 are left.
         assert!(growth[..8].iter().all(|&grown| (16..=17).contains(&grown)), "{growth:?}");
-        // Then by a quarter of what is left (less from window to window within a round trip).
+        // Then by a quarter of the rest (less from window to window within a round trip).
         assert!((10..=14).contains(&growth[9]) && growth[10] < growth[9], "{growth:?}");
         assert!(growth[12] <= 7 && growth[16] <= 2, "{growth:?}");
-        // The last segments take SMOOTH / SEARCH = 5 round trips each.
+        // The last segments need SMOOTH / SEARCH = 5 round trips each.
         assert!((8..=9).contains(&growth[18..].iter().sum::<u32>()), "{growth:?}");
     }
 
@@ -256,7 +256,7 @@ mod tests {
             }
             bic.window.segments() - 799
         };
-        // Less by one for the duplicate that told of the loss.
+        // Less by one for the duplicate that reported the loss.
         assert_eq!((growth(true), growth(false)), (16, 31));
         let (mut small, mut now) = (Bic::new(MSS as u32, 10, false), Instant::ZERO);
         small.on_congestion_event(now);

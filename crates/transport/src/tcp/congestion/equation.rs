@@ -1,10 +1,10 @@
-//! The throughput equation: what a conformant TCP gets at a loss event rate and a round-trip time (RFC 5348 section 3.1;
-//! Padhye, Firoiu, Towsley, Kurose, "Modeling TCP Throughput", SIGCOMM 1998).
+//! The throughput equation: the throughput of a conformant TCP at a loss event rate and a round-trip time (RFC 5348
+//! section 3.1; Padhye, Firoiu, Towsley, Kurose, "Modeling TCP Throughput", SIGCOMM 1998).
 
 use streamgauge_base::Duration;
 
-/// Throughput in bytes per second of a TCP with segments of `segment` bytes, round-trip time `rtt` and loss event rate
-/// `p` (0 to 1, loss events per packet).
+/// Returns the throughput in bytes per second of a TCP with segments of `segment` bytes, round-trip time `rtt` and loss
+/// event rate `p` (0 to 1, loss events per packet).
 ///
 /// With the choices that section 3.1 recommends: a retransmission timeout of four round trips, and one packet per
 /// acknowledgement (b = 1). Infinite for `p` or `rtt` of 0.
@@ -12,7 +12,8 @@ pub fn throughput(segment: u32, rtt: Duration, p: f64) -> f64 {
     f64::from(segment) / (rtt.as_secs_f64() * round_trips(p))
 }
 
-/// The loss event rate at which [`throughput`] is `bytes_per_s`: its inverse, within 1e-9; 1 if it is less at any rate.
+/// Returns the loss event rate at which [`throughput`] is `bytes_per_s`: its inverse, within 1e-9; 1 if it is less at
+/// any rate.
 pub fn loss_event_rate(segment: u32, rtt: Duration, bytes_per_s: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     while high - low > 1e-9 {
@@ -22,7 +23,7 @@ pub fn loss_event_rate(segment: u32, rtt: Duration, bytes_per_s: f64) -> f64 {
     high
 }
 
-/// The equation's denominator in round trips per packet.
+/// Returns the equation's denominator in round trips per packet.
 fn round_trips(p: f64) -> f64 {
     let timeouts = 4.0 * (3.0 * libm::sqrt(3.0 * p / 8.0)) * p * (1.0 + 32.0 * p * p);
     libm::sqrt(2.0 * p / 3.0) + timeouts
@@ -44,7 +45,7 @@ mod tests {
 
     #[test]
     fn half_a_packet_per_round_trip_is_a_loss_event_rate_of_20_64_percent() {
-        // What Linux's CCID 3 works out for section 6.3.1's case of the first packet lost.
+        // The result of Linux's CCID 3 for section 6.3.1's case of the first packet lost.
         let p = loss_event_rate(1000, RTT, 1000.0 / 0.2);
         assert!((p - 0.2064).abs() < 5e-5, "{p}");
     }

@@ -1,5 +1,5 @@
 //! A window that never changes, as FTP had before congestion control (RFC 793; Jacobson, "Congestion Avoidance and
-//! Control", SIGCOMM 1988, describes what came of it).
+//! Control", SIGCOMM 1988, describes the consequences).
 //!
 //! Losses are still repaired, without any reduction.
 
@@ -14,7 +14,7 @@ pub struct Fixed {
 }
 
 impl Fixed {
-    /// Of `window` bytes, or one segment of `mss` bytes if that is more.
+    /// Makes a window of `window` bytes, or one segment of `mss` bytes if that is more.
     pub fn new(mss: u32, window: u64) -> Self {
         Fixed { window: window.max(u64::from(mss)) }
     }

@@ -1,7 +1,7 @@
 //! Reno (RFC 5681) with appropriate byte counting (RFC 3465), as Linux has it (tcp_reno_cong_avoid in
 //! net/ipv4/tcp_cong.c).
 //!
-//! The threshold after a loss is half the *window*, where RFC 5681 equation 4 takes half of the bytes in flight. The two
+//! The threshold after a loss is half the *window*, where RFC 5681 equation 4 uses half of the bytes in flight. The two
 //! differ only while something other than the window holds the sender back.
 
 use streamgauge_base::{Duration, Instant};
@@ -16,7 +16,7 @@ pub struct Reno {
 }
 
 impl Reno {
-    /// For segments of `mss` bytes, starting with `initial` of them.
+    /// Makes a controller for segments of `mss` bytes, starting with `initial` of them.
     pub fn new(mss: u32, initial: u32) -> Self {
         Reno { window: Window::new(mss, initial) }
     }
@@ -66,7 +66,7 @@ mod tests {
         test_ack(Instant::ZERO, delivered, Duration::from_millis(20))
     }
 
-    /// One round trip: a window's worth of acknowledgements, one for every second segment.
+    /// Runs one round trip: a window's worth of acknowledgements, one for every second segment.
     fn round_trip(reno: &mut Reno) {
         for _ in 0..reno.window() / (2 * MSS) {
             reno.on_ack(&ack(2 * MSS));

@@ -1,10 +1,10 @@
 //! Vegas (Brakmo, O'Malley, Peterson, "TCP Vegas: New Techniques for Congestion Detection and Avoidance", SIGCOMM 1994), with
 //! the parameters and choices of Linux (net/ipv4/tcp_vegas.c).
 //!
-//! Once per round trip it compares the window with what the least round trip ever seen would carry at the rate just
-//! measured. The difference is what the flow keeps in queues; it is held between `ALPHA` and `BETA` segments. Where the paper takes
-//! the mean round trip, Linux takes the least of the last one, which delayed acknowledgements do not blur. The paper's own
-//! retransmission rules are left to RACK. Losses reduce as Reno's do.
+//! Once per round trip it compares the window with the bytes that the least round trip ever seen would carry at the
+//! rate just measured. The difference is the flow's share of the queues; it is held between `ALPHA` and `BETA`
+//! segments. Where the paper uses the mean round trip, Linux uses the least of the last one, which delayed
+//! acknowledgements do not blur. The paper's own retransmission rules are left to RACK. Losses reduce as Reno's do.
 
 use streamgauge_base::{Duration, Instant};
 
@@ -13,21 +13,21 @@ use super::{Ack, Controller, Repair};
 
 /// Segments in queues below which the window grows.
 const ALPHA: u64 = 2;
-/// And above which it shrinks.
+/// Segments in queues above which it shrinks.
 const BETA: u64 = 4;
-/// And above which slow start ends.
+/// Segments in queues above which slow start ends.
 const GAMMA: u64 = 1;
-/// With no more round trips measured in one than this, all of them may have waited for a delayed acknowledgement.
+/// If a round trip has at most this many measurements, all of them may have waited for a delayed acknowledgement.
 const FEW: u32 = 2;
 
 /// Vegas.
 #[derive(Clone, Debug)]
 pub struct Vegas {
     window: Window,
-    /// Not so after a loss, until it is repaired.
+    /// Not active after a loss, until it is repaired.
     active: bool,
     repairing: bool,
-    /// First byte of the round trip at whose end the window is judged.
+    /// First byte of the round trip; the window is judged at its end.
     round: u64,
     /// Round trips measured in this one, and the least of them, in us.
     samples: u32,
@@ -37,7 +37,7 @@ pub struct Vegas {
 }
 
 impl Vegas {
-    /// For segments of `mss` bytes, starting with `initial` of them.
+    /// Makes a controller for segments of `mss` bytes, starting with `initial` of them.
     pub fn new(mss: u32, initial: u32) -> Self {
         Vegas {
             window: Window::new(mss, initial),
@@ -50,7 +50,7 @@ impl Vegas {
         }
     }
 
-    /// A round begins whose end is judged: when what is sent from now on is acknowledged.
+    /// Begins a round that is judged at its end: when the data sent from now on is acknowledged.
     fn begin(&mut self, next: u64) {
         (self.active, self.round) = (true, next);
         (self.samples, self.least) = (0, u64::MAX);
@@ -63,7 +63,7 @@ impl Vegas {
         self.samples += 1;
     }
 
-    /// The end of a round trip with enough measurements (section 4.2 and, in slow start, 4.3 of the paper).
+    /// Ends a round trip with enough measurements (section 4.2 and, in slow start, 4.3 of the paper).
     fn judge(&mut self, acked: u32) {
         let (window, slow) = (self.window.segments(), self.window.in_slow_start());
         let queued = u64::from(window) * (self.least - self.base) / self.base;
@@ -131,7 +131,7 @@ impl Controller for Vegas {
     }
 
     fn on_start(&mut self, _now: Instant, _since: Duration, next: u64, _app_limited: bool) {
-        // What was measured before may no longer hold; so Linux does also after a timeout.
+        // Earlier measurements may no longer hold; Linux resets them too after a timeout.
         self.base = u64::MAX;
         self.begin(next);
     }
@@ -170,7 +170,7 @@ mod tests {
             Path { vegas, capacity, now: Instant::ZERO, una: 0 }
         }
 
-        /// One window is sent and acknowledged segment by segment; what exceeds the capacity queues.
+        /// Sends and acknowledges one window segment by segment; the excess over the capacity queues.
         fn round(&mut self) {
             let window = self.vegas.window() / MSS;
             let rtt = Duration::from_nanos(BASE_MS * 1_000_000 * window.max(self.capacity) / self.capacity);
@@ -225,8 +225,8 @@ mod tests {
             path.round();
             assert_eq!((path.vegas.window() / MSS, path.vegas.ssthresh()), (window, u64::MAX));
         }
-        // The round of 64 took 64/50 of the base. Its end is five segments into the next one, where slow start has made the
-        // window 133; the path carries 133 * 50/64 segments in the base, and Linux adds one.
+        // The round of 64 lasted 64/50 of the base. Its end is five segments into the next one, where slow start has
+        // made the window 133; the path carries 133 * 50/64 segments in the base, and Linux adds one.
         path.round();
         assert_eq!((path.vegas.window(), path.vegas.ssthresh()), (104 * MSS, 104 * MSS));
     }

@@ -1,4 +1,5 @@
-//! The window as Linux counts it, and what its controllers share (net/ipv4/tcp_cong.c, tcp_input.c, tcp_output.c).
+//! The window as Linux counts it, and the code that its controllers share (net/ipv4/tcp_cong.c, tcp_input.c,
+//! tcp_output.c).
 //!
 //! Whole segments, with a count of those acknowledged towards the next one. Bytes that do not make a full segment are
 //! carried over to the next acknowledgement, where Linux counts a short segment as one.
@@ -10,7 +11,7 @@ const LEAST: u32 = 2;
 /// The threshold before anything sets it.
 const INFINITE: u32 = u32::MAX;
 
-/// What a reduction may have to give back.
+/// The state that an undone reduction restores.
 #[derive(Clone, Copy, Debug)]
 struct Prior {
     segments: u32,
@@ -32,37 +33,37 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// Of `initial` segments of `mss` bytes.
+    /// Makes a window of `initial` segments of `mss` bytes.
     pub fn new(mss: u32, initial: u32) -> Self {
         Window { mss, initial, segments: initial, threshold: INFINITE, counted: 0, rest: 0, prior: None }
     }
 
-    /// Its size in segments.
+    /// Returns its size in segments.
     pub fn segments(&self) -> u32 {
         self.segments
     }
-    /// Its size in bytes.
+    /// Returns its size in bytes.
     pub fn bytes(&self) -> u64 {
         u64::from(self.segments) * u64::from(self.mss)
     }
-    /// Payload bytes of a full segment.
+    /// Returns the payload bytes of a full segment.
     pub fn mss(&self) -> u32 {
         self.mss
     }
-    /// The slow start threshold in bytes; `u64::MAX` while nothing has set it.
+    /// Returns the slow start threshold in bytes; `u64::MAX` while nothing has set it.
     pub fn threshold_bytes(&self) -> u64 {
         if self.threshold == INFINITE { u64::MAX } else { u64::from(self.threshold) * u64::from(self.mss) }
     }
-    /// Nothing has set the threshold yet.
+    /// Returns whether nothing has set the threshold yet.
     pub fn unbounded(&self) -> bool {
         self.threshold == INFINITE
     }
-    /// The window is below the threshold.
+    /// Returns whether the window is below the threshold.
     pub fn in_slow_start(&self) -> bool {
         self.segments < self.threshold
     }
 
-    /// Full segments in `delivered` bytes and what was left before.
+    /// Returns the full segments in `delivered` bytes and in the remainder from before.
     pub fn acked(&mut self, delivered: u64) -> u32 {
         let bytes = u64::from(self.rest) + delivered;
         self.rest = (bytes % u64::from(self.mss)) as u32;
@@ -79,8 +80,8 @@ impl Window {
         left
     }
 
-    /// Additive increase: a segment for every `per` acknowledged. What was counted while a segment cost more is worth one
-    /// at most.
+    /// Increases the window additively: a segment for every `per` acknowledged. Bytes counted while a segment cost more
+    /// are worth one segment at most.
     pub fn avoid(&mut self, per: u32, acked: u32) {
         if self.counted >= per {
             self.counted = 0;
@@ -91,7 +92,7 @@ impl Window {
         self.counted %= per;
     }
 
-    /// Slow start, then Reno's segment per window (RFC 5681 section 3.1).
+    /// Grows in slow start, then by Reno's segment per window (RFC 5681 section 3.1).
     pub fn grow_as_reno(&mut self, acked: u32) {
         let left = if self.in_slow_start() { self.slow_start(acked) } else { acked };
         if left > 0 {
@@ -99,26 +100,27 @@ impl Window {
         }
     }
 
-    /// Sets the threshold, of 2 segments at least, and remembers what was.
+    /// Sets the threshold, of 2 segments at least, and remembers the values before.
     pub fn lower(&mut self, threshold: u32) {
         self.prior = Some(Prior { segments: self.segments, threshold: self.usual() });
         self.threshold = threshold.max(LEAST);
     }
 
-    /// Fast recovery: down to the threshold.
+    /// Reduces the window to the threshold, for fast recovery.
     pub fn reduce(&mut self, threshold: u32) {
         self.lower(threshold);
         self.segments = self.threshold;
         self.counted = 0;
     }
 
-    /// A timeout: down to one segment; the threshold is the caller's affair.
+    /// Reduces the window to one segment, after a timeout; the threshold is the caller's affair.
     pub fn collapse(&mut self) {
         self.segments = 1;
         self.counted = 0;
     }
 
-    /// The last reduction was for nothing: window and threshold go back to what they were, unless they are more.
+    /// Undoes the last reduction, which was for nothing: window and threshold return to their old values, unless they
+    /// are more.
     pub fn undo(&mut self) {
         if let Some(prior) = self.prior.take() {
             self.segments = self.segments.max(prior.segments);
@@ -130,11 +132,11 @@ impl Window {
     pub fn set(&mut self, segments: u32) {
         self.segments = segments.max(LEAST);
     }
-    /// Sets the threshold to what it is or to the window, whichever is less.
+    /// Sets the threshold to the window if that is less.
     pub fn cap_threshold(&mut self) {
         self.threshold = self.threshold.min(self.segments);
     }
-    /// The threshold becomes at least three quarters of the window, which the path carried (RFC 2861 section 3.1).
+    /// Raises the threshold to at least three quarters of the window, which the path carried (RFC 2861 section 3.1).
     pub fn raise_threshold(&mut self) {
         self.threshold = self.usual();
     }
@@ -142,8 +144,8 @@ impl Window {
         self.threshold.max(self.segments / 2 + self.segments / 4)
     }
 
-    /// After `idle`: RFC 5681 section 4.1 goes to the restart window at once; Linux halves the window for every RTO that
-    /// has passed (RFC 2861 section 3.1) and stops there, which is what this does.
+    /// Reduces the window after `idle`: RFC 5681 section 4.1 falls to the restart window at once; Linux halves the
+    /// window for every RTO that has passed (RFC 2861 section 3.1) and stops there, and this does the same.
     pub fn idle(&mut self, idle: Duration, rto: Duration) {
         self.raise_threshold();
         let restart = self.initial.min(self.segments);
@@ -158,7 +160,7 @@ pub(super) const HZ: u32 = 250;
 /// One of them, in ns.
 pub(super) const JIFFY_NS: u64 = 1_000_000_000 / HZ as u64;
 
-/// Jiffies at `now`, of which 32 bits last for 198 days.
+/// Returns the jiffies at `now`; 32 bits last for 198 days.
 pub(super) fn jiffies(now: Instant) -> u32 {
     (now.as_nanos() / JIFFY_NS) as u32
 }

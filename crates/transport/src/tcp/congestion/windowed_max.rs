@@ -1,26 +1,26 @@
 //! The greatest of late, in constant space (Kathleen Nichols' windowed filter, as Linux's `lib/minmax.c` has it).
 //!
-//! It keeps the best sample and the best of what came in the last three quarters and the last half of the window after
-//! it, so that what takes over when the best expires is nearly, not always, the true maximum.
+//! It keeps the best sample, and the best of the last three quarters and of the last half of the window after it, so
+//! that the sample that replaces an expired best is nearly, not always, the true maximum.
 
 use std::fmt::Debug;
 
-/// A sample and when it was taken.
+/// A sample and its time.
 type Taken<V> = (u64, V);
 
-/// The greatest sample of a window of time, whose unit is the caller's: rounds, or nanoseconds.
+/// The greatest sample of a window of time; its unit is the caller's: rounds, or nanoseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct WindowedMax<V> {
     best: [Taken<V>; 3],
 }
 
 impl<V: Copy + Ord + Debug + Default> WindowedMax<V> {
-    /// The maximum.
+    /// Returns the maximum.
     pub fn get(&self) -> V {
         self.best[0].1
     }
 
-    /// Takes the sample `value` at `now`; samples older than `window` no longer count.
+    /// Adds the sample `value` at `now`; samples older than `window` no longer count.
     pub fn add(&mut self, window: u64, now: u64, value: V) {
         let sample = (now, value);
         let [first, second, third] = &mut self.best;
@@ -41,7 +41,7 @@ impl<V: Copy + Ord + Debug + Default> WindowedMax<V> {
                 self.best = [self.best[1], sample, sample];
             }
         } else if second.0 == first.0 && age > window / 4 {
-            // Nothing since the best: a quarter on, what comes now is the best of the rest.
+            // Nothing since the best: a quarter on, the present sample is the best of the rest.
             (*second, *third) = (sample, sample);
         } else if third.0 == second.0 && age > window / 2 {
             *third = sample;

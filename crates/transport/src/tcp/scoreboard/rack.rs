@@ -1,32 +1,32 @@
-//! Losses told by time: RACK (RFC 8985 section 6.2), as Linux does it.
+//! Losses detected by time: RACK (RFC 8985 section 6.2), as in Linux.
 
 use streamgauge_base::{Duration, Instant};
 
 use super::{AMBIGUOUS, LOST, Learned, RESENT, SACKED, Scoreboard, Transmission};
 
-/// Segments that must be SACKed before what they overtook is lost without further delay, while no reordering has been
-/// seen (RFC 8985 section 6.2, step 4).
+/// Segments that must be SACKed before a segment that they overtook is lost without further delay, while no reordering
+/// has been seen (RFC 8985 section 6.2, step 4).
 const DUP_THRESH: u32 = 3;
 /// Most reordering that is believed, in segments (Linux's `tcp_max_reordering`).
 const MAX_REORDERING: u32 = 300;
 /// Recoveries without duplicates after which a widened window is given up (RFC 8985 section 6.2, step 4).
 const PERSIST: u8 = 16;
 
-/// What RACK remembers of a connection.
+/// RACK's state of a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Rack {
     /// The last sent of all segments known to have arrived.
     newest: Option<Transmission>,
     /// The round trip by which losses are judged.
     rtt: Duration,
-    /// Something has arrived since losses were last looked for.
+    /// Whether something has arrived since losses were last looked for.
     advanced: bool,
     /// Segments were seen to overtake others.
     reordering_seen: bool,
     /// The reordering window in quarters of the least round trip.
     steps: u8,
     persist: u8,
-    /// The receiver has reported duplicates since the last widening.
+    /// Whether the receiver has reported duplicates since the last widening.
     duplicates: bool,
     /// Duplicates count again once this transmission, or a later one, has arrived: a round trip.
     round: u64,
@@ -51,31 +51,32 @@ impl Default for Rack {
 }
 
 impl Rack {
-    /// The reordering window while `sacked` segments are SACKed; `repairing`: in fast recovery or after a timeout.
+    /// Returns the reordering window while `sacked` segments are SACKed; `repairing`: in fast recovery or after a
+    /// timeout.
     pub fn window(&self, repairing: bool, sacked: u32, min_rtt: Duration, srtt: Duration) -> Duration {
         if !self.reordering_seen && (repairing || sacked >= DUP_THRESH) {
             return Duration::ZERO;
         }
         Duration::from_nanos((min_rtt.as_nanos() / 4).saturating_mul(u64::from(self.steps))).min(srtt)
     }
-    /// Reordering by more than three segments was seen.
+    /// Returns whether reordering by more than three segments was seen.
     pub fn reorders_much(&self) -> bool {
         self.reordering > DUP_THRESH
     }
-    /// Segments were seen to overtake others.
+    /// Notes that segments were seen to overtake others.
     pub fn note_reordering(&mut self, segments: u32) {
         self.reordering_seen = true;
         self.reordering = self.reordering.max(segments.min(MAX_REORDERING));
     }
-    /// A timeout although duplicates came: reordering was believed to be more than it is.
+    /// Handles a timeout although duplicates arrived: reordering was overestimated.
     pub fn doubt_reordering(&mut self) {
         self.reordering = DUP_THRESH;
     }
-    /// The receiver reported duplicates, not those of a loss probe.
+    /// Notes that the receiver reported duplicates, not those of a loss probe.
     pub fn note_duplicates(&mut self) {
         self.duplicates |= self.reordering_seen;
     }
-    /// Widens the window if duplicates told that it is too narrow, at most once per round trip. `next` is the number
+    /// Widens the window if duplicates showed that it is too narrow, at most once per round trip. `next` is the number
     /// of the next transmission.
     pub fn adapt(&mut self, next: u64) {
         let Some((newest, _)) = self.newest else { return };
@@ -90,15 +91,15 @@ impl Rack {
             self.steps = 1;
         }
     }
-    /// A recovery ended in which nothing was found to be for nothing.
+    /// Notes that a recovery ended in which nothing proved to be for nothing.
     pub fn calm_recovery(&mut self) {
         self.persist = self.persist.saturating_sub(1);
     }
-    /// Duplicates told that a recovery was for nothing.
+    /// Notes a recovery that was for nothing, as duplicates showed.
     pub fn spurious_recovery(&mut self) {
         self.persist = (self.persist + 1).min(PERSIST);
     }
-    /// Losses are looked for at the next opportunity whatever arrives.
+    /// Makes the next opportunity look for losses, regardless of the arrivals.
     pub fn look_again(&mut self) {
         self.advanced = true;
     }
@@ -110,9 +111,9 @@ impl Scoreboard {
         self.rack.adapt(self.transmissions);
     }
 
-    /// Notes which transmission has arrived, and its round trip; `of_last`: that of the segment that was looked at last,
-    /// which is an older one where a single acknowledgement covers one more segment and reports what has overtaken the
-    /// next. Linux takes that one, so that a segment sent along with it gets the reordering window; by the newest's (RFC
+    /// Notes which transmission has arrived, and its round trip; `of_last`: that of the segment examined last, which is
+    /// an older one where a single acknowledgement covers one more segment and reports segments that have overtaken the
+    /// next. Linux uses that one, so that a segment sent along with it gets the reordering window; by the newest's (RFC
     /// 8985 section 6.2, step 2) it is lost at once.
     pub fn note_newest(&mut self, now: Instant, learned: &Learned, of_last: bool) {
         let (Some(newest), Some((_, last))) = (learned.newest, learned.last) else { return };
@@ -128,9 +129,9 @@ impl Scoreboard {
         }
     }
 
-    /// Judges segments lost if anything has arrived since the last time, and says when the next one will be: what was
-    /// sent before a segment that has arrived is lost `window` after it would have been acknowledged had it taken as
-    /// long.
+    /// Judges segments lost if anything has arrived since the last time, and returns when the next one will be: a
+    /// segment sent before one that has arrived is lost `window` after the time when an equal delay would have
+    /// acknowledged it.
     pub fn judge(&mut self, now: Instant, window: Duration) -> Option<Instant> {
         if !std::mem::take(&mut self.rack.advanced) {
             return None;
@@ -138,7 +139,7 @@ impl Scoreboard {
         self.judge_by_time(now, window)
     }
 
-    /// The same, whether anything has arrived or not.
+    /// Returns the same, whether anything has arrived or not.
     pub fn judge_by_time(&mut self, now: Instant, window: Duration) -> Option<Instant> {
         let (newest, span) = (self.rack.newest?, self.rack.rtt + window);
         let copies = self.judge_copies(newest, now, span);
@@ -146,8 +147,8 @@ impl Scoreboard {
         copies.max(originals)
     }
 
-    /// Segments that have not been judged lost. The answer is when the last of those that something has overtaken
-    /// will be.
+    /// Returns the segments that have not been judged lost. The answer is when the last of those that something has
+    /// overtaken will be.
     fn judge_originals(&mut self, newest: Transmission, now: Instant, span: Duration) -> Option<Instant> {
         let mut at = (self.judged - self.base) as usize;
         let mut firm = true;
@@ -209,9 +210,9 @@ impl Scoreboard {
         due
     }
 
-    /// The retransmission timer expired (RFC 8985 section 6.3): the oldest segment is lost, and of the others those
-    /// sent at least a round trip ago. If the oldest is SACKed the receiver has reneged (RFC 2018 section 8): what it
-    /// reported is forgotten, and all is lost.
+    /// Notes that the retransmission timer expired (RFC 8985 section 6.3): the oldest segment is lost, and of the
+    /// others those sent at least a round trip ago. If the oldest is SACKed the receiver has reneged (RFC 2018 section
+    /// 8): its reports are forgotten, and all is lost.
     pub fn time_out(&mut self, now: Instant) {
         let reneged = self.ring.front().is_some_and(|sent| sent.is(SACKED));
         if let Some(repair) = &mut self.repair {
@@ -243,7 +244,7 @@ impl Scoreboard {
         self.judged = self.base + not_lost.unwrap_or(self.ring.len()) as u64;
     }
 
-    /// Nothing was lost after all.
+    /// Notes that nothing was lost after all.
     pub fn unmark_losses(&mut self) {
         self.ring.iter_mut().for_each(|sent| sent.state &= !LOST);
         self.lost = 0;

@@ -1,4 +1,4 @@
-//! Loss recovery: what an acknowledgement means, and what follows from it. The course of things is Linux's
+//! Loss recovery: the meaning of an acknowledgement and its consequences. The course of things is Linux's
 //! (net/ipv4/tcp_input.c), where RFC 6675, 8985, 5682 and 4015 leave a choice.
 
 use streamgauge_base::{Duration, Instant};
@@ -6,11 +6,11 @@ use streamgauge_base::{Duration, Instant};
 use super::timers::{ProbeAnswer, Purpose};
 use super::{Phase, Sender};
 use crate::tcp::clock::stamp;
-use crate::tcp::congestion::{Ack, Controller};
+use crate::tcp::congestion::Ack;
 use crate::tcp::prr::Reduction;
 use crate::tcp::scoreboard::Learned;
 
-/// An acknowledgement as it came. Sequence numbers are 64 bits wide.
+/// An acknowledgement as it arrived. Sequence numbers are 64 bits wide.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
     pub ack: u64,
@@ -18,63 +18,65 @@ pub struct Arrival {
     pub edge: u64,
     /// The timestamp it echoes.
     pub echo: u32,
-    /// It carries payload.
+    /// Whether it carries payload.
     pub data: bool,
-    /// It echoes congestion experienced (RFC 3168).
+    /// Whether it echoes congestion experienced (RFC 3168).
     pub congested: bool,
+    /// Its ACE field, where feedback is accurate (RFC 9768).
+    pub ace: Option<u8>,
 }
 
-/// What an acknowledgement turned out to be.
+/// The facts found in an acknowledgement.
 #[derive(Clone, Copy, Debug)]
 struct Facts {
     echo: u32,
-    /// It echoes congestion experienced.
+    /// Whether it echoes congestion experienced.
     congested: bool,
     /// The first byte outstanding before it.
     prior_una: u64,
-    /// It acknowledges new data.
+    /// Whether it acknowledges new data.
     advanced: bool,
-    /// It is a duplicate in RFC 5681's sense: it carries and changes nothing.
+    /// Whether it is a duplicate in RFC 5681's sense: it carries and changes nothing.
     duplicate: bool,
-    /// It reports duplicates (RFC 2883), and those are of the loss probe.
+    /// Whether it reports duplicates (RFC 2883), and those are of the loss probe.
     dsack: bool,
     dsack_of_probe: bool,
 }
 
-/// How things stood before it.
+/// The state before it.
 #[derive(Clone, Copy, Debug)]
 struct Before {
     in_flight: u64,
     lost: u64,
 }
 
-/// What looking for losses came to.
+/// Result of the search for losses.
 #[derive(Clone, Copy, Debug)]
 struct Judgement {
     timer_set: bool,
     copies_lost: bool,
 }
 
-/// What may be sent again after an acknowledgement.
+/// Data that may be sent again after an acknowledgement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Resend {
-    /// Whatever is lost, as the window allows.
+    /// All lost data, as the window allows.
     Lost,
-    /// New data first, to see whether a timeout was spurious (RFC 5682); what is lost only if there is none.
+    /// New data first, to see whether a timeout was spurious (RFC 5682); lost data only if there is none.
     NewFirst,
-    /// Nothing, until it is known what arrived late.
+    /// Nothing, until the late arrivals are known.
     Nothing,
 }
 
 impl Sender {
-    /// Takes an acknowledgement with its SACK blocks.
+    /// Handles an acknowledgement with its SACK blocks.
     pub fn on_ack(
         &mut self,
         now: Instant,
         arrival: Arrival,
         blocks: impl Iterator<Item = (u64, u64)> + Clone,
     ) {
-        let Arrival { ack, edge, echo, data, congested } = arrival;
+        let Arrival { ack, edge, echo, data, congested, ace } = arrival;
         if ack > self.next {
             return;
         }
@@ -120,6 +122,9 @@ impl Sender {
         }
         if let Some(writes) = &mut self.writes {
             writes.acknowledged(una, fresh);
+        }
+        if let Some(ace) = ace {
+            facts.congested |= self.take_marks(ace, ack, learned.delivered);
         }
         self.note_reordering(&learned);
         self.board.note_newest(now, &learned, self.mechanisms.rack_last);
@@ -170,11 +175,25 @@ impl Sender {
         self.undo.reported(outstanding.max(forgotten));
     }
 
-    /// Nothing is outstanding, and the peer has told its window.
+    /// Reads the count of marks of an acknowledgement. True if the controller answers to it as to an echo: once in a
+    /// window.
+    fn take_marks(&mut self, ace: u8, ack: u64, delivered: u32) -> bool {
+        // An acknowledgement that was overtaken counts less than one before it.
+        if ack < self.una {
+            return false;
+        }
+        let marked = self.reported.take(ace, delivered);
+        if self.counts_marks {
+            self.marked += marked;
+        }
+        marked > 0 && !self.counts_marks
+    }
+
+    /// Handles the peer's announced window while nothing is outstanding.
     fn window_spoke(&mut self, now: Instant) {
         let left = self.buffer.end().saturating_sub(self.next);
         if self.edge.saturating_sub(self.next) >= self.full().min(left) {
-            // The window lets a segment out: what waits for it starts with a fresh timeout, as in Linux.
+            // The window lets a segment out: the data waiting for it starts with a fresh timeout, as in Linux.
             self.rto.end_backoff();
             self.timer.stop();
         } else if self.timer.purpose == Purpose::WindowProbe {
@@ -197,13 +216,13 @@ impl Sender {
         }
     }
 
-    /// Feeds the timeout. Returns the round trip of the newest segment covered, and whether the timer is to be set
-    /// anew.
+    /// Feeds the timeout. Returns the round trip of the newest segment covered, and whether the timer is to be
+    /// restarted.
     fn measure(&mut self, now: Instant, learned: &Learned, facts: &Facts) -> (Option<Duration>, bool) {
         let mut renew = facts.advanced;
         let (first, last) = match learned.sent {
             Some((first, last)) => (now - first, now - last),
-            // Karn: only the timestamp tells which copy was acknowledged. Its clock may not have moved on.
+            // Karn: only the timestamp shows which copy was acknowledged. Its clock may not have moved on.
             None if facts.advanced && learned.ambiguous => {
                 let echoed = stamp(now).wrapping_sub(facts.echo).max(1);
                 let rtt = Duration::from_millis(u64::from(echoed));
@@ -212,7 +231,7 @@ impl Sender {
             None => return (None, renew),
         };
         if !facts.advanced && self.board.oldest().is_some_and(|oldest| first > now - oldest.sent_at()) {
-            // What has arrived was sent before the oldest went out last.
+            // The arrived data was sent before the oldest was last sent.
             renew = true;
         }
         // A short segment alone may have been acknowledged late, on purpose.
@@ -224,7 +243,7 @@ impl Sender {
         (Some(last), renew)
     }
 
-    /// Something outstanding has been overtaken, or has been sent again: Linux's state "Disorder".
+    /// Returns whether something outstanding has been overtaken, or has been sent again: Linux's state "Disorder".
     pub(super) fn disordered(&self) -> bool {
         self.board.sacked() > 0 || self.board.lost() > 0 || self.board.any_resent()
     }
@@ -258,7 +277,7 @@ impl Sender {
             }
         }
         if facts.congested {
-            // Whatever else there was, congestion is no mistake.
+            // The congestion signal is real in any case.
             self.undo.justify();
         }
         if facts.advanced && self.board.oldest().is_some_and(|oldest| oldest.is_sacked()) {
@@ -274,7 +293,7 @@ impl Sender {
         match self.phase {
             Phase::Recovery => {
                 if facts.advanced && self.mechanisms.undo && self.undo.first_copy(facts.echo) {
-                    // The hole was filled by what was late, not by a copy.
+                    // The hole was filled by a late segment, not by a copy.
                     self.note_reordering_from(facts.prior_una);
                     if self.board.resent_in_flight() > 0 {
                         self.resend_mode = Resend::Nothing;
@@ -323,7 +342,7 @@ impl Sender {
         timer_set
     }
 
-    /// Fast recovery begins; `congested`: with an acknowledgement that echoes congestion.
+    /// Begins fast recovery; `congested`: with an acknowledgement that echoes congestion.
     fn enter_recovery(&mut self, now: Instant, congested: bool) {
         if !self.board.any_resent() {
             self.undo.forget_copies();
@@ -346,7 +365,7 @@ impl Sender {
         self.controller.on_congestion_event(now);
     }
 
-    /// Everything outstanding when the repair began is acknowledged.
+    /// Ends a repair: everything outstanding when it began is acknowledged.
     fn recovered(&mut self, now: Instant, echo: u32) {
         if self.mechanisms.undo && self.undo.may_undo(echo) {
             self.undo_reduction(now, false);
@@ -356,7 +375,7 @@ impl Sender {
         self.phase = Phase::Open;
     }
 
-    /// The reduction was for nothing; `unmark`: and nothing was lost.
+    /// Undoes a reduction that was for nothing; `unmark`: and nothing was lost.
     fn undo_reduction(&mut self, now: Instant, unmark: bool) {
         if unmark {
             self.board.unmark_losses();
@@ -378,7 +397,7 @@ impl Sender {
         undoes
     }
 
-    /// An acknowledgement after a timeout: F-RTO (RFC 5682 section 3.1) with SACK.
+    /// Handles an acknowledgement after a timeout: F-RTO (RFC 5682 section 3.1) with SACK.
     fn after_timeout(&mut self, now: Instant, facts: &Facts, learned: &Learned) {
         let repaired = self.una >= self.phase_end;
         let undoes = facts.advanced && self.undo.may_undo(facts.echo);
@@ -391,10 +410,10 @@ impl Sender {
         }
         if self.frto {
             if self.next > self.phase_end {
-                // Step 3.a: new data went out, and the gap is still there.
+                // Step 3.a: new data was sent, and the gap is still there.
                 self.frto &= !(learned.sacked || facts.duplicate);
             } else if facts.advanced && !repaired {
-                // Step 2.b: new data will tell.
+                // Step 2.b: new data will decide.
                 self.phase_end = self.next;
                 if self.has_new() {
                     self.resend_mode = Resend::NewFirst;
@@ -408,7 +427,7 @@ impl Sender {
         }
     }
 
-    /// The retransmission timer expired.
+    /// Handles an expired retransmission timer.
     pub(super) fn time_out(&mut self, now: Instant) {
         let fresh = matches!(self.phase, Phase::Open | Phase::Reduced);
         // Once in a phase is enough: a timeout during a recovery does not halve again.
@@ -435,7 +454,7 @@ impl Sender {
         self.timer.set(now, self.timeout(), Purpose::Timeout);
     }
 
-    /// RACK's reordering window has passed.
+    /// Handles the end of RACK's reordering window.
     pub(super) fn reordering_over(&mut self, now: Instant) {
         let in_flight = self.board.in_flight();
         self.board.judge_by_time(now, self.reordering_window());
@@ -456,12 +475,12 @@ impl Sender {
         self.reduction.on_ack(delivered, self.board.in_flight(), ssthresh, progress);
     }
 
-    /// Whole segments in `bytes`.
+    /// Returns the whole segments in `bytes`.
     fn segments(&self, bytes: u64) -> u32 {
         (bytes / self.mss).min(u64::from(u32::MAX)) as u32
     }
 
-    /// Tells the controller, or meters the reduction that it is in.
+    /// Informs the controller, or meters the reduction in progress.
     fn control(
         &mut self,
         now: Instant,
@@ -473,7 +492,7 @@ impl Sender {
         let lost = self.board.lost_ever() - before.lost;
         let rate = self.board.rate_sample(now, self.rto.min_rtt());
         let tells = if self.controller.governs_recovery() {
-            learned.delivered > 0 || lost > 0
+            learned.delivered > 0 || lost > 0 || self.marked > 0
         } else if matches!(self.phase, Phase::Recovery | Phase::Reduced) {
             self.reduce(learned.delivered, facts.advanced && lost == 0);
             false
@@ -484,6 +503,8 @@ impl Sender {
             self.controller.on_ack(&Ack {
                 now,
                 delivered: u64::from(learned.delivered) * self.mss,
+                segments: learned.delivered,
+                marked: std::mem::take(&mut self.marked),
                 lost,
                 una: self.una,
                 next: self.next,

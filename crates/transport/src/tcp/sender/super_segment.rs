@@ -1,30 +1,30 @@
 //! Super-segments: Linux hands its lower layers several segments as one, of about a millisecond of data. That shows on
-//! the wire by what leaves together, and by which segments push (net/ipv4/tcp_output.c, as of 6.18).
+//! the wire by the segments that leave together, and by those that push (net/ipv4/tcp_output.c, as of 6.18).
 
 use streamgauge_base::{Duration, Instant};
 
 use super::write_queue::View;
 use super::{Blocked, Phase, Sender};
-use crate::tcp::congestion::{AnyController, Controller};
+use crate::tcp::congestion::Controller;
 use crate::tcp::pacing::{Pacer, near_bytes};
 
-/// Most bytes of a super-segment (Linux's `gso_max_size`), but two segments always go.
+/// Most bytes of a super-segment (Linux's `gso_max_size`), but two segments always leave.
 const MOST_SUPER: u64 = 65_536;
 /// A super-segment that is not full waits for no acknowledgement that is further off, and only if something was sent as
 /// recently as that (`tcp_tso_should_defer`, since Linux 6.18).
 const LONGEST_DEFERRAL: Duration = Duration::from_millis(1);
-/// Of the window, the share that does not wait for more, as a divisor (`tcp_tso_win_divisor`).
+/// The share of the window that does not wait for more, as a divisor (`tcp_tso_win_divisor`).
 const DEFERRED_SHARE: u64 = 3;
 
 impl Sender {
-    /// Segments of half of the window: no super-segment takes more (`tcp_cwnd_test`).
+    /// Returns the segments of half of the window: no super-segment has more (`tcp_cwnd_test`).
     pub(super) fn half_window(&self) -> u64 {
         self.window() / 2 / self.mss
     }
 
-    /// A super-segment that could leave `now` had better wait for the next acknowledgement, with which it would be
-    /// longer: as Linux decides it, while nothing is being repaired (`tcp_tso_should_defer`). So a window that has
-    /// grown by a segment lets that out with the segments after it, if an acknowledgement is due at once.
+    /// Decides whether a super-segment that could leave `now` waits for the next acknowledgement, with which it would
+    /// be longer: as in Linux, while nothing is being repaired (`tcp_tso_should_defer`). A window that has grown by a
+    /// segment therefore lets that out with the segments after it, if an acknowledgement is due at once.
     pub(super) fn defers(&self, now: Instant) -> Result<(), Blocked> {
         if !self.mechanisms.tso_defer
             || matches!(self.phase, Phase::Recovery | Phase::Loss)
@@ -47,7 +47,7 @@ impl Sender {
             return Ok(());
         }
         if self.writes.as_ref().is_some_and(|writes| !writes.is_last()) && limit >= self.in_block() {
-            // To a block that is not the last one nothing more will come.
+            // A block that is not the last one gets no more data.
             return Ok(());
         }
         let Some(oldest) = self.board.oldest() else { return Ok(()) };
@@ -56,7 +56,7 @@ impl Sender {
             return Ok(());
         }
         if limit > left {
-            // What waits ends with the FIN: nothing more will come.
+            // The waiting data ends with the FIN: no more will follow.
             return if self.closing { Ok(()) } else { Err(Blocked::Deferred) };
         }
         Err(if granted < taken { Blocked::Window } else { Blocked::Deferred })
@@ -78,7 +78,8 @@ impl Sender {
         !goes_on && self.leaving > 1
     }
 
-    /// The peer's window takes another segment of `full` bytes, or the rest of one, and neither block nor super-segment end.
+    /// Returns whether the peer's window has room for another segment of `full` bytes, or the rest of one, and neither
+    /// block nor super-segment end.
     fn takes_another(&self, full: u64) -> bool {
         let usable = self.edge.saturating_sub(self.next);
         if self.writes.is_none() {
@@ -88,20 +89,20 @@ impl Sender {
         rest >= full || (rest > 0 && self.small_end <= self.una)
     }
 
-    /// A segment of `len` bytes, which is what the peer's window has left, may leave with those before it: one at a time, by
-    /// Nagle's test in Minshall's form.
+    /// Returns whether a segment of `len` bytes, the rest of the peer's window, may leave with those before it: one at
+    /// a time, by Nagle's test in Minshall's form.
     pub(super) fn may_cut(&self, len: u64) -> bool {
         let goes_on = self.burst && self.leaving < self.most_leaving;
         self.writes.is_some() && len > 0 && goes_on && self.small_end <= self.una
     }
 
-    /// Bytes from the next one to the end of its block, if there are blocks.
+    /// Returns the bytes from the next one to the end of its block, if there are blocks.
     #[inline]
     pub(super) fn in_block(&self) -> u64 {
         self.writes.as_ref().map_or(u64::MAX, |writes| writes.in_block(self.next))
     }
 
-    /// Bytes that are written and not sent, so far as they may be.
+    /// Returns the bytes that are written and not sent, so far as they may be.
     #[inline]
     pub(super) fn waiting(&self) -> u64 {
         let end = self.writes.as_ref().map_or(self.buffer.end(), |writes| match writes.is_held() {
@@ -111,7 +112,7 @@ impl Sender {
         end.saturating_sub(self.next)
     }
 
-    /// Nothing may leave: the program writes on, if Linux 6.1 lets it. True if something may then leave.
+    /// Lets the program write on if Linux 6.1 would, as nothing may leave. True if something may then leave.
     pub(super) fn writes_on(&mut self) -> bool {
         let (pipe, window) = (self.pipe(), self.window());
         let Some(writes) = &mut self.writes else { return false };
@@ -124,11 +125,11 @@ impl Sender {
         writes_on
     }
 
-    /// Segments of a super-segment: what a paced sender sends back to back, else what 1.2 windows per round trip, or 2 in
-    /// slow start, come to in 2^-10 s, and two at the least (`tcp_tso_autosize`, `tcp_update_pacing_rate`).
+    /// Returns the segments of a super-segment: a paced sender's burst, else the data of 2^-10 s at 1.2 windows per
+    /// round trip, or 2 in slow start, and two at the least (`tcp_tso_autosize`, `tcp_update_pacing_rate`).
     fn super_segment(&self) -> u64 {
         if let Some(pacer) = &self.pacer {
-            return paced_burst(pacer, &self.controller, self.rto.min_rtt(), self.mss);
+            return paced_burst(pacer, self.controller.as_ref(), self.rto.min_rtt(), self.mss);
         }
         let srtt = self.rto.srtt().unwrap_or(Duration::ZERO).as_nanos().max(1);
         let window = self.window().min(1 << 30);
@@ -143,8 +144,8 @@ impl Sender {
     }
 }
 
-/// Segments that leave back to back under pacing.
-pub(super) fn paced_burst(pacer: &Pacer, controller: &AnyController, min_rtt: Duration, mss: u64) -> u64 {
+/// Returns the segments that leave back to back under pacing.
+pub(super) fn paced_burst(pacer: &Pacer, controller: &dyn Controller, min_rtt: Duration, mss: u64) -> u64 {
     let rate = controller.pacing_rate().unwrap_or(0);
-    (pacer.burst_bytes(rate, min_rtt) / mss).max(controller.least_burst())
+    (pacer.burst_bytes(rate, min_rtt) / mss).min(controller.most_burst()).max(controller.least_burst())
 }

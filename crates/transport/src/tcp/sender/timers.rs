@@ -5,18 +5,17 @@ use streamgauge_base::{Duration, Instant};
 
 use super::{GaveUp, Phase, Sender};
 use crate::tcp::clock::{expiry, whole_ticks};
-use crate::tcp::congestion::Controller;
 
-/// What is added to a timeout of RACK or of a loss probe, for the rounding of timers (Linux's `TCP_TIMEOUT_MIN_US`).
+/// The addition to a timeout of RACK or of a loss probe, for the rounding of timers (Linux's `TCP_TIMEOUT_MIN_US`).
 const SLACK: Duration = Duration::from_millis(2);
 /// Before a loss probe while no round trip has been measured.
 const PROBE_AT_FIRST: Duration = Duration::from_secs(1);
 /// Least time before a window probe.
 const LEAST_WINDOW_PROBE: Duration = Duration::from_millis(200);
-/// Least time until what a receiver seems to have reneged on is sent again.
+/// Least time until data that a receiver seems to have reneged on is sent again.
 const LEAST_RENEGING: Duration = Duration::from_millis(10);
 
-/// What the timer is set for.
+/// The purpose of the timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Purpose {
     Nothing,
@@ -46,7 +45,7 @@ impl Timer {
     pub fn stop(&mut self) {
         (self.at, self.purpose) = (Instant::FAR_FUTURE, Purpose::Nothing);
     }
-    /// A timeout as the host counts it.
+    /// Returns a timeout as the host counts it.
     fn whole(&self, timeout: Duration) -> Duration {
         if self.coarse { whole_ticks(timeout) } else { timeout }
     }
@@ -55,19 +54,19 @@ impl Timer {
 /// A tail loss probe that has not been answered.
 #[derive(Clone, Copy, Debug)]
 pub struct LossProbe {
-    /// One past the last byte sent when it went out.
+    /// One past the last byte sent when it was sent.
     pub high: u64,
-    /// It repeated a segment.
+    /// Whether it repeated a segment.
     pub repeats: bool,
 }
 
 impl Sender {
-    /// The retransmission timeout.
+    /// Returns the retransmission timeout.
     pub fn timeout(&self) -> Duration {
         self.timer.whole(self.rto.timeout())
     }
 
-    /// How far off the timeout of the oldest segment is.
+    /// Returns how far off the timeout of the oldest segment is.
     fn timeout_left(&self, now: Instant) -> Duration {
         let since = self.board.oldest().map_or(now, |sent| sent.sent_at());
         self.timeout().saturating_sub(now.saturating_since(since))
@@ -87,7 +86,7 @@ impl Sender {
         self.timer.set(now, delay, Purpose::Timeout);
     }
 
-    /// Sets the timer for a loss probe, if one may come before the timeout. `renewed`: the timeout starts from now.
+    /// Sets the timer for a loss probe, if one may be sent before the timeout. `renewed`: the timeout starts from now.
     pub(super) fn schedule_loss_probe(&mut self, now: Instant, renewed: bool) -> bool {
         let calm = match self.phase {
             Phase::Open => !self.disordered(),
@@ -109,23 +108,24 @@ impl Sender {
         true
     }
 
-    /// RACK will judge more segments lost at `due`.
+    /// Sets the timer for RACK, which will judge more segments lost at `due`.
     pub(super) fn await_judgement(&mut self, now: Instant, due: Instant) {
         self.timer.set(now, due.saturating_since(now) + SLACK, Purpose::Reordering);
     }
 
-    /// The receiver seems to have reneged: unless more comes soon, all it reported is sent again.
+    /// Starts the wait after the receiver seems to have reneged: unless more arrives soon, all that it reported is sent
+    /// again.
     pub(super) fn await_reneging(&mut self, now: Instant) {
         let half = self.rto.srtt().unwrap_or(Duration::ZERO).div(2);
         self.timer.set(now, half.max(LEAST_RENEGING), Purpose::Timeout);
     }
 
-    /// The peer's window is closed, and nothing is on the way that would make it speak.
+    /// Sets the timer for a closed window of the peer, while nothing is on the way that would make it answer.
     pub(super) fn await_window(&mut self, now: Instant) {
         self.timer.set(now, self.timeout().max(LEAST_WINDOW_PROBE), Purpose::WindowProbe);
     }
 
-    /// The timer, if it has expired.
+    /// Handles the timer, if it has expired.
     pub fn handle_timeout(&mut self, now: Instant) -> Result<(), GaveUp> {
         if now < self.timer.at {
             return Ok(());
@@ -149,7 +149,7 @@ impl Sender {
         Ok(())
     }
 
-    /// One more timeout without an answer.
+    /// Counts one more timeout without an answer.
     fn count_unanswered(&mut self) -> Result<(), GaveUp> {
         if self.unanswered >= self.max_retries {
             return Err(GaveUp);
@@ -168,7 +168,7 @@ impl Sender {
         }
     }
 
-    /// After a loss probe the timeout starts anew.
+    /// Restarts the timeout after a loss probe.
     pub(super) fn loss_probe_sent(&mut self, now: Instant, repeats: bool) {
         self.loss_probe = Some(LossProbe { high: self.next, repeats });
         self.counts.loss_probes += 1;
@@ -176,7 +176,7 @@ impl Sender {
         self.rearm_timeout(now);
     }
 
-    /// Has what a loss probe was to tell been told?
+    /// Checks whether the loss probe has been answered.
     pub(super) fn answer_loss_probe(&mut self, now: Instant, ack: u64, answer: ProbeAnswer) {
         let Some(probe) = self.loss_probe else { return };
         if ack < probe.high {
@@ -197,11 +197,11 @@ impl Sender {
     }
 }
 
-/// What an acknowledgement says of a loss probe.
+/// The relation of an acknowledgement to a loss probe.
 #[derive(Clone, Copy, Debug)]
 pub struct ProbeAnswer {
-    /// It reports the probe as a duplicate.
+    /// Whether it reports the probe as a duplicate.
     pub duplicate: bool,
-    /// It moves nothing and carries nothing.
+    /// Whether it moves nothing and carries nothing.
     pub nothing_new: bool,
 }

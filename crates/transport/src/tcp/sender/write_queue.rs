@@ -1,11 +1,13 @@
-//! What a program has written as Linux 6.1 keeps it: in blocks, of which some push, and only so much as the send buffer has
-//! memory for (`tcp_sendmsg_locked`, `tcp_push`, `forced_push` and `tcp_xmit_size_goal` in net/ipv4/tcp.c, `tso_fragment` in
-//! tcp_output.c, `tcp_check_space` and `tcp_shift_skb_data` in tcp_input.c, `sk_stream_write_space` in net/core/stream.c).
+//! A program's written data as Linux 6.1 keeps it: in blocks, some of which push, and bounded by the send buffer's
+//! memory (`tcp_sendmsg_locked`, `tcp_push`, `forced_push` and `tcp_xmit_size_goal` in net/ipv4/tcp.c, `tso_fragment`
+//! in tcp_output.c, `tcp_check_space` and `tcp_shift_skb_data` in tcp_input.c, `sk_stream_write_space` in
+//! net/core/stream.c).
 //!
-//! A block is as many full segments as go into half of the peer's largest window, or into a super-segment. The program writes
-//! until memory runs out, and on once a third of it is free. If the sender has by then taken from the last block, what is left
-//! of that is filled up to the size of a block, so that block boundaries move; and what the program wrote last pushes. A
-//! segment that pushes and comes alone is acknowledged at once, so that this decides how acknowledgements pair.
+//! A block is as many full segments as fit into half of the peer's largest window, or into a super-segment. The program
+//! writes until memory runs out, and on once a third of it is free. If the sender has by then sent from the last block,
+//! its rest is filled up to the size of a block, so that block boundaries move; and the last data that the program
+//! wrote pushes. A segment that pushes and arrives alone is acknowledged at once, so that this decides how
+//! acknowledgements pair.
 
 use std::collections::VecDeque;
 
@@ -16,10 +18,10 @@ use crate::tcp::window_growth::is_asked;
 /// Bytes that a program writes at a time (iperf3's).
 const WRITE: u64 = 131_072;
 
-/// What may leave after something was written.
+/// The data that may leave after a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Push {
-    /// Whatever the windows allow.
+    /// As much as the windows allow.
     All,
     /// One super-segment: the block just filled is the next to be sent (`tcp_push_one`).
     One,
@@ -31,11 +33,11 @@ enum Stopped {
     Writing,
     /// It has nothing to write.
     Done,
-    /// For want of memory.
+    /// The program stopped for want of memory.
     Full,
 }
 
-/// Memory that may be taken.
+/// Memory that may be used.
 #[derive(Clone, Copy, Debug)]
 enum Limit {
     /// Bytes that the program asked for.
@@ -71,7 +73,7 @@ struct Block {
     push: bool,
 }
 
-/// The sender as the queue has to know it. Bytes.
+/// The sender's state that the queue needs. Bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct View {
     /// The program has written up to here in all.
@@ -80,7 +82,7 @@ pub struct View {
     pub next: u64,
     /// The peer's largest window.
     pub max_window: u64,
-    /// What is in flight, and the congestion window.
+    /// Bytes in flight, and the congestion window.
     pub pipe: u64,
     pub window: u64,
 }
@@ -95,17 +97,17 @@ pub struct WriteQueue {
     written: u64,
     pushed: u64,
     stopped: Stopped,
-    /// A write goes on; it has brought something.
+    /// Whether a write is in progress; it has added data.
     writing: bool,
     copied: bool,
-    /// A write began when it was last asked for.
+    /// Whether a write began when it was last asked for.
     began: bool,
-    /// One super-segment may leave; it has left.
+    /// Whether one super-segment may leave; it has left.
     one: bool,
     held: bool,
-    /// An acknowledgement has come since memory was looked at.
+    /// Whether an acknowledgement has arrived since memory was checked.
     heard: bool,
-    /// The last one sent goes on.
+    /// Whether the last one sent continues.
     open: bool,
     waiting: VecDeque<Block>,
     sent: VecDeque<Sent>,
@@ -113,7 +115,7 @@ pub struct WriteQueue {
 }
 
 impl WriteQueue {
-    /// Empty, with its first byte at `start`.
+    /// Makes an empty queue with its first byte at `start`.
     pub fn new(start: u64, config: &Config) -> Self {
         let limit = match is_asked(config) {
             true => Limit::Asked(2 * config.receive_window),
@@ -139,31 +141,31 @@ impl WriteQueue {
         }
     }
 
-    /// Up to here something may be sent.
+    /// Returns the end of the bytes that may be sent.
     #[inline]
     pub fn written(&self) -> u64 {
         self.written
     }
 
-    /// Bytes from `next` to the end of its block.
+    /// Returns the bytes from `next` to the end of its block.
     #[inline]
     pub fn in_block(&self, next: u64) -> u64 {
         self.waiting.front().map_or(0, |block| block.end.saturating_sub(next))
     }
 
-    /// More may come to the block that is sent next.
+    /// Returns whether the block that is sent next may get more data.
     #[inline]
     pub fn is_last(&self) -> bool {
         self.waiting.len() < 2
     }
 
-    /// Only what has left already was to leave.
+    /// Returns whether only data that has already left was to leave.
     #[inline]
     pub fn is_held(&self) -> bool {
         self.held
     }
 
-    /// New data up to `next` leaves; `ends`: a super-segment ends with it. True if it pushes.
+    /// Notes that new data up to `next` leaves; `ends`: a super-segment ends with it. True if it pushes.
     pub fn takes(&mut self, next: u64, ends: bool) -> bool {
         match self.sent.back_mut().filter(|_| self.open) {
             Some(sent) => sent.end = next,
@@ -178,12 +180,12 @@ impl WriteQueue {
         push
     }
 
-    /// The sender falls silent.
+    /// Notes that the sender falls silent.
     pub fn rests(&mut self) {
         self.open = false;
     }
 
-    /// What was sent leaves again, by itself.
+    /// Notes that a sent range leaves again, by itself.
     pub fn repeats(&mut self, from: u64, to: u64) {
         for edge in [from, to] {
             let at = self.sent.partition_point(|sent| sent.end <= edge);
@@ -194,7 +196,7 @@ impl WriteQueue {
         }
     }
 
-    /// Everything before `una` is acknowledged, and so are `blocks` beyond it.
+    /// Notes that everything before `una` is acknowledged, and so are `blocks` beyond it.
     pub fn acknowledged(&mut self, una: u64, blocks: impl Iterator<Item = (u64, u64)>) {
         self.heard = true;
         self.una = self.una.max(una);
@@ -208,7 +210,7 @@ impl WriteQueue {
                 sent.sacked |= left <= from && sent.end <= right;
                 from = sent.end;
             }
-            // What is acknowledged becomes one with what is before it, if that is.
+            // Acknowledged data is merged with the data before it, if that is acknowledged too.
             let mut kept = VecDeque::with_capacity(self.sent.len());
             for sent in self.sent.drain(..) {
                 match kept.back_mut() {
@@ -220,7 +222,7 @@ impl WriteQueue {
         }
     }
 
-    /// The program writes on, until something may leave. `None` if it does not, or nothing may.
+    /// Lets the program write on, until something may leave. `None` if it does not, or nothing may.
     pub fn write_on(&mut self, view: View) -> Option<Push> {
         (self.one, self.held, self.began) = (false, false, false);
         if !self.resumes(view) {
@@ -268,15 +270,15 @@ impl WriteQueue {
         }
     }
 
-    /// The program began a write when it was last told to write on: then, and not as that goes on, Linux looks whether the
-    /// program is what holds the sender back (`tcp_rate_check_app_limited`). iperf3's server does not wait in a write but for
-    /// a socket that can be written to, so that each time it is woken it begins one.
+    /// Returns whether the program began a write when it was last woken: then, and not while the write continues, Linux
+    /// checks whether the program holds the sender back (`tcp_rate_check_app_limited`). iperf3's server does not wait
+    /// in a write but for a socket that can be written to, so that each time it is woken it begins one.
     #[inline]
     pub fn began(&self) -> bool {
         self.began
     }
 
-    /// The program may write, or goes on with that.
+    /// Returns whether the program may write, or continue a write.
     fn resumes(&mut self, view: View) -> bool {
         let heard = std::mem::take(&mut self.heard);
         match self.stopped {
@@ -296,7 +298,7 @@ impl WriteQueue {
         true
     }
 
-    /// The program stops; what it has written pushes.
+    /// Stops the program; its last data pushes.
     fn stop(&mut self, why: Stopped) -> Option<Push> {
         (self.stopped, self.writing) = (why, false);
         std::mem::take(&mut self.copied).then(|| {
@@ -312,14 +314,14 @@ impl WriteQueue {
         self.pushed = self.written;
     }
 
-    /// Bytes of the last block that are still to be sent.
+    /// Returns the bytes of the last block that are still to be sent.
     fn last_bytes(&self, next: u64) -> u64 {
         let count = self.waiting.len();
         let from = if count < 2 { next } else { self.waiting[count - 2].end };
         self.waiting.back().map_or(0, |last| last.end - from)
     }
 
-    /// Memory that is taken.
+    /// Returns the memory in use.
     fn memory(&self) -> u64 {
         self.written.saturating_sub(self.una) + OVERHEAD * (self.waiting.len() + self.sent.len()) as u64
     }

@@ -2,7 +2,7 @@ use super::*;
 use crate::tcp::mechanisms::Mechanisms;
 
 const MSS: u64 = 1_448;
-/// Of twelve segments and a bit: blocks are of six.
+/// Twelve segments and a bit: blocks are of six.
 const WINDOW: u64 = 17_520;
 
 fn config(receive_window: u64) -> Config {
@@ -11,7 +11,7 @@ fn config(receive_window: u64) -> Config {
     Config { receive_window, mechanisms, ..Config::default() }
 }
 
-/// A queue, and what it is for: a program with much to write, ten segments of window.
+/// A queue and its surroundings: a program with much to write, ten segments of window.
 struct Bench {
     queue: WriteQueue,
     next: u64,
@@ -57,7 +57,7 @@ impl Bench {
     }
 }
 
-/// As the guest starts: five, five and one, each as the program writes.
+/// Makes a bench as the guest starts: five, five and one, each as the program writes.
 fn started() -> Bench {
     let mut bench = Bench::new(WINDOW);
     assert_eq!(bench.write(), Some(Push::One));
@@ -77,7 +77,7 @@ fn started() -> Bench {
 #[test]
 fn a_program_writes_while_there_is_memory_and_what_it_wrote_last_pushes() {
     let mut bench = started();
-    // The eleventh segment's mark has stayed with what was added to it. 36,976 B of memory are no less than 35,040.
+    // The eleventh segment's mark has stayed with the data added to it. 36,976 B of memory are no less than 35,040.
     assert_eq!(bench.blocks(), [(16, true), (22, true)]);
     assert_eq!(bench.queue.memory(), 22 * MSS + 4 * OVERHEAD);
     assert_eq!(bench.write(), None);
@@ -96,7 +96,7 @@ fn it_writes_on_once_a_third_is_free_and_what_is_left_of_the_last_block_is_fille
     bench.acknowledge(17, &[]);
     bench.send(4);
     bench.fill();
-    // The guest's blocks after its first recovery, of which no mark was before the twenty-eighth segment.
+    // The guest's blocks after its first recovery; no mark was before the twenty-eighth segment.
     assert_eq!(bench.blocks(), [(27, false), (33, true), (39, true)]);
     assert_eq!((bench.send(1), bench.send(5), bench.send(6)), (vec![], vec![], vec![32]));
 }
@@ -124,7 +124,7 @@ fn a_write_pushes_its_end_until_the_next_one_adds_to_that() {
     }
     assert!(bench.queue.waiting.back().is_some_and(|last| last.end == WRITE && last.push));
     assert_eq!(bench.write(), Some(Push::All));
-    // The write ended within the sixteenth block; what is added to that is no more than half of the window.
+    // The write ended within the sixteenth block; the data added to that is no more than half of the window.
     assert_eq!(bench.blocks()[15..], [(96, false), (102, true)]);
     bench.offered = 103 * MSS;
     assert_eq!((bench.write(), bench.write()), (Some(Push::All), None));

@@ -7,18 +7,18 @@ use super::{coarse_rate, rate};
 
 /// Least round trips of a stretch; one of four times as many ends without a verdict.
 const LEAST_ROUNDS: u32 = 4;
-/// A stretch is lossy if the bytes lost are so many 256ths of those delivered: about 20 %.
+/// A stretch is lossy if the bytes lost are this many 256ths of those delivered: about 20 %.
 const LOSSY: u64 = 50;
 /// Two rates are the same within an eighth ...
 const SAME_RATIO: u64 = 8;
 /// ... or 4 kbit/s, in bytes/s.
 const SAME_BYTES_PER_S: u64 = 4_000 / 8;
-/// A policer is believed in for so many round trips of probing.
+/// A policer is believed in for this many round trips of probing.
 const BELIEVED_ROUNDS: u32 = 48;
 
-/// The connection as it stands.
+/// The connection's present state.
 pub struct Now {
-    /// When something was last delivered.
+    /// Time when something was last delivered.
     pub at: Instant,
     pub delivered: u64,
     pub lost: u64,
@@ -29,7 +29,7 @@ pub struct Now {
     pub coarse: Option<u64>,
 }
 
-/// What a sample came to.
+/// Result of a sample.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     Unchanged,
@@ -54,15 +54,15 @@ pub struct LongTerm {
 }
 
 impl LongTerm {
-    /// The connection opens.
+    /// Begins as the connection opens.
     pub fn begin(&mut self, now: Instant) {
         self.reset(now, 0, 0);
     }
-    /// The policer's rate in bytes/s, if one is believed in.
+    /// Returns the policer's rate in bytes/s, if one is believed in.
     pub fn policed(&self) -> Option<u64> {
         self.policed.then_some(self.bw)
     }
-    /// Bytes lost until the last sample.
+    /// Returns the bytes lost until the last sample.
     pub fn last_lost(&self) -> u64 {
         self.last_lost
     }
@@ -77,7 +77,7 @@ impl LongTerm {
         self.begin_stretch(at, delivered, lost);
     }
 
-    /// Takes an acknowledgement; `losses`: it told of some.
+    /// Handles an acknowledgement; `losses`: it reported some.
     pub fn sample(&mut self, now: &Now, losses: bool, app_limited: bool) -> Verdict {
         self.last_lost = now.lost;
         if self.policed {
@@ -110,7 +110,7 @@ impl LongTerm {
             self.reset(now.at, now.delivered, now.lost);
             return Verdict::Unchanged;
         }
-        // And ends with one.
+        // The stretch ends with a loss, too.
         let (lost, delivered) = (now.lost - self.lost, now.delivered - self.delivered);
         let time = now.at.saturating_since(self.began);
         if !losses || delivered == 0 || lost * 256 < LOSSY * delivered || time < Duration::from_millis(1) {

@@ -22,33 +22,33 @@ const DRAIN_GAIN: u64 = UNIT * 1000 / 2885;
 const CWND_GAIN: u64 = UNIT * 2;
 /// The phases of PROBE_BW, each about a least round trip long.
 const CYCLE: [u64; 8] = [UNIT * 5 / 4, UNIT * 3 / 4, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
-/// A cycle begins at any phase but the second, which would drain a queue that nobody made.
+/// A cycle begins at any phase but the second, which would drain a queue that does not exist.
 const CYCLE_RANDOM: u64 = 7;
 /// Round trips over which the greatest bandwidth counts: a cycle and two.
 const BW_ROUNDS: u64 = 10;
-/// The pipe is full after so many round trips in which the bandwidth grew by less than a quarter.
+/// The pipe is full after this many round trips in which the bandwidth grew by less than a quarter.
 const FULL_BW_ROUNDS: u32 = 3;
 const FULL_BW_GROWTH: u64 = UNIT * 5 / 4;
 /// How long the least round trip counts.
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
 /// How long PROBE_RTT lasts at its small window.
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
-/// Least window, in segments: enough to keep acknowledgements coming.
+/// Least window, in segments: enough to keep acknowledgements arriving.
 const MIN_SEGMENTS: u64 = 4;
-/// The round trip taken for the first rate where the handshake measured none.
+/// The round trip assumed for the first rate where the handshake measured none.
 const FIRST_RTT: Duration = Duration::from_millis(1);
-/// The window of a connection whose path is unknown, in segments (Linux's `TCP_INIT_CWND`).
+/// The window of a connection over an unknown path, in segments (Linux's `TCP_INIT_CWND`).
 const INITIAL_SEGMENTS: u64 = 10;
 /// Most segments of a burst for which the window makes room.
 const MAX_BURST_SEGMENTS: u64 = 0x7f;
 /// Round trips over which acknowledgements beyond the bandwidth count: one to two of these.
 const AGGREGATION_ROUNDS: u32 = 5;
-/// They add no more than the bandwidth carries in this time.
+/// They add at most the bytes that the bandwidth carries in this time.
 const AGGREGATION_TIME: Duration = Duration::from_millis(100);
-/// An epoch of counting them ends after so many segments.
+/// An epoch of counting them ends after this many segments.
 const AGGREGATION_SEGMENTS: u64 = 1 << 20;
 
-/// What it is doing.
+/// Phase of the model.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Mode {
     /// Doubles the rate per round trip.
@@ -78,7 +78,7 @@ pub struct Bbr {
     bw: WindowedMax<u64>,
     rounds: u64,
     round_start: bool,
-    /// A round ends when something sent after so many bytes had been delivered is delivered.
+    /// A round ends when something sent after this many bytes had been delivered is delivered.
     round_end: u64,
     delivered: u64,
     delivered_at: Instant,
@@ -90,7 +90,7 @@ pub struct Bbr {
     full_bw: u64,
     full_bw_rounds: u32,
     full_bw_reached: bool,
-    /// When PROBE_RTT may end; `None` until the window is as small as it should be.
+    /// Time when PROBE_RTT may end; `None` until the window is as small as it should be.
     probe_rtt_until: Option<Instant>,
     probe_rtt_round: bool,
     /// The window before it was cut short.
@@ -108,8 +108,8 @@ pub struct Bbr {
 }
 
 impl Bbr {
-    /// For segments of `mss` bytes, starting with `initial` of them; `seed` begins the stream that draws phases; `fine`:
-    /// [`Mechanisms::fine_bandwidth`](crate::tcp::Mechanisms::fine_bandwidth).
+    /// Makes a controller for segments of `mss` bytes, starting with `initial` of them; `seed` begins the stream that
+    /// draws phases; `fine`: [`Mechanisms::fine_bandwidth`](crate::tcp::Mechanisms::fine_bandwidth).
     pub fn new(mss: u32, initial: u32, seed: u64, fine: bool) -> Self {
         let mss = u64::from(mss);
         let mut bbr = Bbr {
@@ -152,17 +152,17 @@ impl Bbr {
         bbr
     }
 
-    /// Bytes/s of `bytes` in `time`.
+    /// Returns the bytes/s of `bytes` in `time`.
     fn rate(&self, bytes: u64, time: Duration) -> u64 {
         if self.fine { rate(bytes, time) } else { coarse_rate(bytes, time, self.mss) }
     }
 
-    /// The bandwidth that it goes by, in bytes/s.
+    /// Returns the bandwidth in use, in bytes/s.
     fn bandwidth(&self) -> u64 {
         self.long_term.policed().unwrap_or(self.bw.get())
     }
 
-    /// The first rate: the window per round trip, times the gain of start-up.
+    /// Sets the first rate: the window per round trip, times the gain of start-up.
     fn pace_from_rtt(&mut self, rtt: Option<Duration>) {
         self.has_seen_rtt |= rtt.is_some();
         let rtt = rtt.unwrap_or(FIRST_RTT).max(Duration::from_micros(1));
@@ -176,24 +176,24 @@ impl Bbr {
         }
     }
 
-    /// Bytes of a product of `bw` and the least round trip, times `gain`, in whole segments.
+    /// Returns the bytes of a product of `bw` and the least round trip, times `gain`, in whole segments.
     fn product(&self, bw: u64, gain: u64) -> u64 {
         let Some(min_rtt) = self.min_rtt else { return INITIAL_SEGMENTS * self.mss };
         let bytes = u128::from(carried(bw, min_rtt)) * u128::from(gain) / u128::from(UNIT);
         (bytes as u64).div_ceil(self.mss) * self.mss
     }
 
-    /// Bytes that `bw` carries in `time`, in whole segments: Linux counts those, and drops the rest.
+    /// Returns the bytes that `bw` carries in `time`, in whole segments: Linux counts those, and drops the rest.
     fn carried(&self, bw: u64, time: Duration) -> u64 {
         carried(bw, time) / self.mss * self.mss
     }
 
-    /// Segments of one burst.
+    /// Returns the segments of one burst.
     fn burst(&self) -> u64 {
         ((self.pacing_rate >> 10) / self.mss).max(self.least_burst()).min(MAX_BURST_SEGMENTS)
     }
 
-    /// Room beside `window` for bursts at both ends of the path and in the network.
+    /// Returns the room beside `window` for bursts at both ends of the path and in the network.
     fn with_bursts(&self, window: u64) -> u64 {
         let segments = (window.div_ceil(self.mss) + 3 * self.burst()).next_multiple_of(2);
         let probing = self.mode == Mode::ProbeBw && self.phase == 0;
@@ -204,7 +204,7 @@ impl Bbr {
         self.with_bursts(self.product(bw, gain))
     }
 
-    /// Of `in_flight`, what will be left in the network when the next segment may leave.
+    /// Returns the part of `in_flight` that will be left in the network when the next segment may leave.
     fn left_at_departure(&self, in_flight: u64, ack: &Ack) -> u64 {
         let going = if self.pacing_gain > UNIT { self.burst() * self.mss } else { 0 };
         let gone = self.carried(self.bandwidth(), ack.departs.saturating_since(ack.now));
@@ -294,7 +294,7 @@ impl Bbr {
             UNIT => full,
             // Until the queue that it should make is there, or proves too long.
             gain if gain > UNIT => full && (ack.lost > 0 || left >= self.target_in_flight(bw, gain)),
-            // Until it has gone.
+            // Until the queue is drained.
             _ => full || left <= self.target_in_flight(bw, UNIT),
         };
         if over {
@@ -381,14 +381,14 @@ impl Bbr {
         };
     }
 
-    /// The window as a repair leaves it; true if that is all there is to say.
+    /// Sets the window as a repair leaves it; true if the repair alone decides it.
     fn repair_window(&mut self, ack: &Ack) -> bool {
         if ack.lost > 0 {
             self.window = self.window.saturating_sub(ack.lost).max(self.mss);
         }
         let before = std::mem::replace(&mut self.repair, ack.repair);
         if ack.repair == Repair::Recovery && before != Repair::Recovery {
-            // The first round trip of a recovery sends what arrives and no more.
+            // The first round trip of a recovery sends only as much as arrives.
             self.conserve = true;
             self.round_end = self.delivered;
             self.window = ack.in_flight + ack.delivered;
@@ -461,7 +461,7 @@ impl Controller for Bbr {
             self.save_window();
         }
         self.repair = Repair::Timeout;
-        // Like the end of a round; the pipe may no longer be what it was.
+        // Like the end of a round; the pipe may have changed.
         (self.full_bw, self.round_start) = (0, true);
         self.sample_long_term(true, false, self.long_term.last_lost());
         self.window = self.mss;
@@ -472,7 +472,7 @@ impl Controller for Bbr {
         self.long_term.reset(self.delivered_at, self.delivered, self.long_term.last_lost());
     }
 
-    /// The window stays; a paced sender does not restart in a burst.
+    /// Keeps the window; a paced sender does not restart in a burst.
     fn on_idle(&mut self, _now: Instant, _idle: Duration, _rto: Duration) {}
 
     fn on_start(&mut self, now: Instant, _since: Duration, _next: u64, app_limited: bool) {

@@ -15,7 +15,7 @@ struct Path {
     /// Bytes/s of the samples.
     rate: u64,
     rtt: Duration,
-    /// Of every acknowledgement, 0 or more bytes lost.
+    /// Bytes lost per acknowledgement, 0 or more.
     lost: u64,
     total_lost: u64,
     repair: Repair,
@@ -39,7 +39,7 @@ impl Path {
         }
     }
 
-    /// An acknowledgement of `segments`, `after` the last, of what was sent `round` bytes of delivery ago.
+    /// Acknowledges `segments`, `after` the last, sent `round` bytes of delivery ago.
     fn ack(&mut self, after: Duration, segments: u64, round: u64, in_flight: u64) {
         self.now += after;
         self.delivered += segments * MSS;
@@ -77,7 +77,7 @@ impl Path {
         }
     }
 
-    /// To the first phase of PROBE_BW.
+    /// Advances to the first phase of PROBE_BW.
     fn into_probe_bw(mut self) -> Self {
         for _ in 0..20 {
             if self.bbr.mode == Mode::ProbeBw {
@@ -170,7 +170,7 @@ fn the_window_is_twice_the_product_and_room_for_bursts() {
     for _ in 0..40 {
         path.round(10);
     }
-    // 40 segments, three bursts of two, two more in the first phase, and what was aggregated.
+    // 40 segments, three bursts of two, two more in the first phase, and the aggregated ones.
     let window = path.bbr.window() / MSS;
     assert!((46..=52).contains(&window), "{window}");
 }
@@ -178,7 +178,7 @@ fn the_window_is_twice_the_product_and_room_for_bursts() {
 #[test]
 fn the_round_trip_is_probed_every_ten_seconds_for_200_ms_with_four_segments() {
     let mut path = Path::new(3).into_probe_bw();
-    // A queue stands from now on: the least round trip is not seen again.
+    // A queue remains from now on: the least round trip is not seen again.
     path.rtt = RTT + Duration::from_millis(1);
     let began = path.bbr.min_rtt_at;
     while path.bbr.mode != Mode::ProbeRtt {
@@ -282,7 +282,7 @@ fn bursts_of_acknowledgements_make_the_window_larger() {
         }
         path.bbr.extra[0].max(path.bbr.extra[1])
     };
-    // One acknowledgement per round trip carries a whole product beyond what was due.
+    // One acknowledgement per round trip carries a whole product beyond the expected bytes.
     assert!(steady(20) <= 2 * MSS, "{}", steady(20));
     assert!(steady(1) >= 19 * MSS, "{}", steady(1));
 }

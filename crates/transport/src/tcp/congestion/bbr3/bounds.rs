@@ -1,11 +1,11 @@
-//! How much the path is known to take: bounds of the short term, which losses lower while nobody probes, and one of the
-//! long term, which probing raises and too much loss lowers (draft-ietf-ccwg-bbr-01 sections 5.3.3.6 and 5.5.10).
+//! Bounds on the path's capacity: those of the short term, which losses lower outside probing, and one of the long
+//! term, which probing raises and too much loss lowers (draft-ietf-ccwg-bbr-01 sections 5.3.3.6 and 5.5.10).
 
 use super::super::bandwidth::UNIT;
 
-/// More of a window lost than this is too much: 2 %, as a fraction.
+/// The share of a window that may be lost: 2 %, as a fraction.
 const LOSS_THRESHOLD: (u64, u64) = (2, 100);
-/// What a bound keeps of itself at a loss: 0.7, as a fraction.
+/// The fraction of a bound that remains after a loss: 0.7.
 const BETA: (u64, u64) = (7, 10);
 /// Room left for other flows while cruising: 0.15, as a fraction.
 const HEADROOM: (u64, u64) = (15, 100);
@@ -16,12 +16,12 @@ fn part(of: u64, (numerator, denominator): (u64, u64)) -> u64 {
     (u128::from(of) * u128::from(numerator) / u128::from(denominator)) as u64
 }
 
-/// `lost` of `in_flight` bytes is more than a path that suits should lose.
+/// Returns whether `lost` of `in_flight` bytes is more than a path that suits should lose.
 pub fn too_much_lost(lost: u64, in_flight: u64) -> bool {
     lost > part(in_flight, LOSS_THRESHOLD)
 }
 
-/// `bytes` as a loss leaves them.
+/// Returns `bytes` as a loss leaves them.
 pub fn beta(bytes: u64) -> u64 {
     part(bytes, BETA)
 }
@@ -32,11 +32,11 @@ pub struct Bounds {
     pub bw_lo: u64,
     pub inflight_lo: u64,
     pub inflight_hi: u64,
-    /// While probing, `inflight_hi` grows by a segment for so many bytes acknowledged; `u64::MAX` for never.
+    /// While probing, `inflight_hi` grows by a segment for this many bytes acknowledged; `u64::MAX` for never.
     up_bytes: u64,
     up_acked: u64,
     up_rounds: u32,
-    /// Of `bw_lo`, `inflight_lo` and `inflight_hi`, before the last repair began.
+    /// `bw_lo`, `inflight_lo` and `inflight_hi` before the last repair began.
     undo: [u64; 3],
 }
 
@@ -53,7 +53,8 @@ impl Bounds {
         }
     }
 
-    /// A round with losses has ended in which `bw` bytes/s and `in_flight` bytes were delivered at the most.
+    /// Lowers the bounds after a round with losses, in which `bw` bytes/s and `in_flight` bytes were delivered at the
+    /// most.
     pub fn lower(&mut self, max_bw: u64, window: u64, bw: u64, in_flight: u64) {
         if self.bw_lo == u64::MAX {
             self.bw_lo = max_bw;
@@ -65,12 +66,12 @@ impl Bounds {
         self.inflight_lo = in_flight.max(beta(self.inflight_lo));
     }
 
-    /// Probing begins: what losses told of the short term is forgotten.
+    /// Begins probing: the bounds of the short term, which losses lowered, are forgotten.
     pub fn forget_lower(&mut self) {
         (self.bw_lo, self.inflight_lo) = (u64::MAX, u64::MAX);
     }
 
-    /// The long-term bound with room left for others, at least `least`.
+    /// Returns the long-term bound with room left for others, at least `least`.
     pub fn with_headroom(&self, mss: u64, least: u64) -> u64 {
         if self.inflight_hi == u64::MAX {
             return u64::MAX;
@@ -79,28 +80,28 @@ impl Bounds {
         self.inflight_hi.saturating_sub(headroom).max(least)
     }
 
-    /// So much was in flight without too much loss.
+    /// Notes that `in_flight` bytes were in flight without too much loss.
     pub fn carried(&mut self, in_flight: u64) {
         if self.inflight_hi != u64::MAX {
             self.inflight_hi = self.inflight_hi.max(in_flight);
         }
     }
 
-    /// Probing stops.
+    /// Stops probing.
     pub fn stop_probing(&mut self) {
         self.up_bytes = u64::MAX;
     }
-    /// The slope begins anew.
+    /// Begins the slope anew.
     pub fn refill(&mut self) {
         (self.up_rounds, self.up_acked) = (0, 0);
     }
-    /// A round of probing begins: the bound grows twice as fast as in the one before.
+    /// Begins a round of probing: the bound grows twice as fast as in the one before.
     pub fn steepen(&mut self, mss: u64, window: u64) {
         let growth = 1u64 << self.up_rounds;
         self.up_rounds = (self.up_rounds + 1).min(MAX_UP_ROUNDS);
         self.up_bytes = (window / growth).max(mss);
     }
-    /// `acked` bytes were acknowledged while the window stood at the bound.
+    /// Handles `acked` acknowledged bytes while the window was at the bound.
     pub fn probe_upward(&mut self, mss: u64, acked: u64) {
         if self.up_bytes == u64::MAX || self.inflight_hi == u64::MAX {
             return;
@@ -111,11 +112,11 @@ impl Bounds {
         self.inflight_hi += segments * mss;
     }
 
-    /// A repair begins: what the bounds are now may be wanted back.
+    /// Saves the bounds at the start of a repair, for a possible undo.
     pub fn save(&mut self) {
         self.undo = [self.bw_lo, self.inflight_lo, self.inflight_hi];
     }
-    /// It was for nothing.
+    /// Restores the bounds after a reduction that was for nothing.
     pub fn restore(&mut self) {
         let [bw_lo, inflight_lo, inflight_hi] = self.undo;
         self.bw_lo = self.bw_lo.max(bw_lo);
@@ -124,7 +125,7 @@ impl Bounds {
     }
 }
 
-/// `bytes` times `gain`.
+/// Returns `bytes` times `gain`.
 pub fn times(bytes: u64, gain: u64) -> u64 {
     (u128::from(bytes) * u128::from(gain) / u128::from(UNIT)).min(u128::from(u64::MAX)) as u64
 }

@@ -1,11 +1,11 @@
 //! BBR, version 3 (draft-ietf-ccwg-bbr-01).
 //!
-//! As version 1 it paces at the bandwidth that it has seen and holds about twice the product in flight; beyond that it
-//! learns from losses how much the path takes, leaves room for others, and probes for more at a pace at which Reno
-//! and CUBIC can live beside it.
+//! As version 1 it paces at the measured bandwidth and holds about twice the product in flight; beyond that it infers
+//! the path's capacity from losses, leaves room for others, and probes for more at a pace at which Reno and CUBIC can
+//! coexist with it.
 //!
-//! The draft judges each lost packet by what was in flight when it was sent; here the sample of the acknowledgement
-//! that told of the loss stands for it. What the draft leaves open on ECN: a mark counts as a loss of the short term.
+//! The draft judges each lost packet by the bytes in flight when it was sent; here the sample of the acknowledgement
+//! that reported the loss replaces them. The draft leaves ECN open: here a mark counts as a loss of the short term.
 
 mod bounds;
 
@@ -24,12 +24,12 @@ const UP_GAIN: u64 = UNIT * 5 / 4;
 const CWND_GAIN: u64 = UNIT * 2;
 const UP_CWND_GAIN: u64 = UNIT * 9 / 4;
 const PROBE_RTT_CWND_GAIN: u64 = UNIT / 2;
-/// The bandwidth counts for so many cycles of probing.
+/// The bandwidth counts for this many cycles of probing.
 const MAX_BW_CYCLES: u64 = 2;
-/// The pipe is full after so many round trips in which the bandwidth grew by less than a quarter.
+/// The pipe is full after this many round trips in which the bandwidth grew by less than a quarter.
 const FULL_BW_ROUNDS: u32 = 3;
 const FULL_BW_GROWTH: u64 = UNIT * 5 / 4;
-/// Or after one with too much loss, spread over so many acknowledgements.
+/// The pipe is also full after a round trip with too much loss, spread over this many acknowledgements.
 const FULL_LOSS_EVENTS: u32 = 6;
 /// How long the least round trip counts, and how often it is sought.
 const MIN_RTT_WINDOW: Duration = Duration::from_secs(10);
@@ -37,9 +37,9 @@ const PROBE_RTT_INTERVAL: Duration = Duration::from_secs(5);
 const PROBE_RTT_TIME: Duration = Duration::from_millis(200);
 /// Least window, in segments.
 const MIN_SEGMENTS: u64 = 4;
-/// The round trip taken for the first rate where the handshake measured none.
+/// The round trip assumed for the first rate where the handshake measured none.
 const FIRST_RTT: Duration = Duration::from_millis(1);
-/// A burst is what leaves in this time, and no more than this.
+/// A burst is the bytes sent in this time, and at most this much.
 const QUANTUM: Duration = Duration::from_millis(1);
 const MAX_QUANTUM: u64 = 64 << 10;
 /// Round trips over which acknowledgements beyond the bandwidth count.
@@ -47,10 +47,10 @@ const AGGREGATION_ROUNDS: u64 = 10;
 /// Least time between two probings, to which up to a second is added at random.
 const PROBE_WAIT: Duration = Duration::from_secs(2);
 const PROBE_WAIT_RANDOM_NS: u64 = 1_000_000_000;
-/// Reno would need as many round trips as its window has segments; no more than these are waited for.
+/// Reno would need as many round trips as its window has segments; at most this many are waited for.
 const RENO_ROUNDS: u64 = 63;
 
-/// What it is doing.
+/// Phase of the model.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     Startup,
@@ -90,7 +90,7 @@ pub struct Bbr3 {
     /// Bytes/s, over cycles of probing.
     max_bw: WindowedMax<u64>,
     cycles: u64,
-    /// What the model allows: the greatest bandwidth within the bound of the short term.
+    /// The bandwidth that the model allows: the greatest within the bound of the short term.
     bw: u64,
     bounds: Bounds,
     rounds: u64,
@@ -129,7 +129,8 @@ pub struct Bbr3 {
 }
 
 impl Bbr3 {
-    /// For segments of `mss` bytes, starting with `initial` of them; `seed` begins the stream that draws waits.
+    /// Makes a controller for segments of `mss` bytes, starting with `initial` of them; `seed` begins the stream that
+    /// draws waits.
     pub fn new(mss: u32, initial: u32, seed: u64) -> Self {
         let mss = u64::from(mss);
         let window = mss * u64::from(initial);
@@ -193,12 +194,12 @@ impl Bbr3 {
         }
     }
 
-    /// The product of `bw` and the least round trip, times `gain`.
+    /// Returns the product of `bw` and the least round trip, times `gain`.
     fn product(&self, bw: u64, gain: u64) -> u64 {
         self.min_rtt.map_or(self.initial, |rtt| times(carried(bw, rtt), gain))
     }
 
-    /// Room for bursts at both ends of the path and in the network.
+    /// Returns the room for bursts at both ends of the path and in the network.
     fn with_bursts(&self, in_flight: u64) -> u64 {
         let floor = self.least_burst() * self.mss;
         let quantum = carried(self.pacing_rate, QUANTUM).min(MAX_QUANTUM).max(floor);
@@ -262,7 +263,7 @@ impl Bbr3 {
         self.bounds.steepen(self.mss, self.window);
     }
 
-    /// Rounds, the greatest bandwidth, and what losses of the last round mean for the short term.
+    /// Updates rounds, the greatest bandwidth, and the short-term effect of the last round's losses.
     fn update_model(&mut self, ack: &Ack) {
         (self.round_start, self.loss_round_start) = (false, false);
         self.loss_in_round |= ack.lost > 0;
@@ -341,7 +342,7 @@ impl Bbr3 {
         }
     }
 
-    /// What the last round trip of probing says of the bound of the long term.
+    /// Adapts the bound of the long term to the last round trip of probing.
     fn adapt_upper(&mut self, ack: &Ack) {
         if self.round_start && self.acks == Acks::Starting {
             self.acks = Acks::Feedback;
@@ -544,7 +545,7 @@ impl Controller for Bbr3 {
         self.bounds.restore();
     }
 
-    /// The window stays; a paced sender does not restart in a burst.
+    /// Keeps the window; a paced sender does not restart in a burst.
     fn on_idle(&mut self, _now: Instant, _idle: Duration, _rto: Duration) {}
 
     fn on_start(&mut self, now: Instant, _since: Duration, _next: u64, app_limited: bool) {
@@ -563,7 +564,7 @@ impl Controller for Bbr3 {
     fn window(&self) -> u64 {
         self.window
     }
-    /// It has none.
+    /// Returns no threshold, as it has none.
     fn ssthresh(&self) -> u64 {
         u64::MAX
     }

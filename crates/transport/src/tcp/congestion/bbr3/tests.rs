@@ -8,7 +8,7 @@ const RTT: Duration = Duration::from_millis(20);
 const RATE: u64 = 1_000_000;
 const PRODUCT: u64 = 20 * MSS;
 
-/// A path that is told what each acknowledgement says.
+/// A path that receives the content of each acknowledgement.
 struct Path {
     bbr: Bbr3,
     now: Instant,
@@ -16,7 +16,7 @@ struct Path {
     rate: u64,
     rtt: Duration,
     in_flight: u64,
-    /// Of every acknowledgement: bytes lost, and bytes lost since what it covers was sent.
+    /// Per acknowledgement: bytes lost, and bytes lost since the data that it covers was sent.
     lost: (u64, u64),
     repair: Repair,
     states: Vec<(State, Instant)>,
@@ -101,7 +101,7 @@ fn start_up_ends_after_three_rounds_that_grow_by_less_than_a_quarter() {
     path.in_flight = 100 * MSS;
     path.ack(RTT, 40);
     assert_eq!((path.bbr.state, path.bbr.pacing_rate()), (State::Drain, Some(paced(2_000_000, DRAIN_GAIN))));
-    // What is in flight is a product: there is no queue left to drain, and a cycle begins behind its first phase.
+    // The bytes in flight are one product: there is no queue left to drain, and a cycle begins behind its first phase.
     path.in_flight = 40 * MSS;
     path.ack(RTT, 1);
     assert_eq!((path.bbr.state, path.bbr.pacing_gain), (State::Cruise, UNIT));
@@ -138,7 +138,7 @@ fn a_cycle_goes_down_cruises_refills_for_a_round_and_goes_up() {
     let down = path.bbr.cycle_began;
     path = path.until(State::Refill);
     let waited = path.now - down;
-    // 20 segments: Reno's 20 round trips come before two seconds do.
+    // 20 segments: Reno's 20 round trips end before two seconds do.
     let rounds = waited.as_nanos() / RTT.as_nanos();
     assert!((19..=21).contains(&rounds), "{rounds} round trips");
     let refill = path.now;

@@ -7,18 +7,18 @@ use streamgauge_base::{Duration, Instant};
 
 use super::super::window::{HZ, JIFFY_NS, jiffies};
 
-/// Of the window after a loss, in 1/1024 (RFC 9438's beta of 0.7).
+/// The window's fraction after a loss, in 1/1024 (RFC 9438's beta of 0.7).
 const BETA: u64 = 717;
 /// `C` of 0.4 segments/s^3, as 410 / 1024.
 const C: u64 = 410;
 /// Segments acknowledged per window for a segment of Reno-friendly growth, in eighths: 8 (1 + beta) / 3 (1 - beta), of
 /// RFC 9438's equation 4.
 const FRIENDLY: u32 = (8 * (1024 + BETA) / 3 / (1024 - BETA)) as u32;
-/// Most segments acknowledged per segment of growth while no loss has told of a maximum: 5 % per round trip.
+/// Most segments acknowledged per segment of growth while no loss has revealed a maximum: 5 % per round trip.
 const UNKNOWN: u32 = 20;
-/// And least, ever: half a window per round trip.
+/// The least value ever: half a window per round trip.
 const LEAST: u32 = 2;
-/// Jiffies for which the figure stands while the window does not change.
+/// Jiffies for which the figure holds while the window does not change.
 const STANDS: u32 = HZ / 32;
 
 /// One stretch of congestion avoidance.
@@ -35,13 +35,13 @@ struct Epoch {
     acked: u32,
 }
 
-/// What governs congestion avoidance; as new after a timeout.
+/// The state of congestion avoidance; as new after a timeout.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Curve {
     /// Window before the last reduction, after fast convergence; 0 if unknown.
     max: u32,
     epoch: Option<Epoch>,
-    /// Segments acknowledged per segment of growth; for which window and when it was worked out.
+    /// Segments acknowledged per segment of growth; the window and the time of its computation.
     per: u32,
     per_window: u32,
     per_at: u32,
@@ -51,12 +51,12 @@ impl Curve {
     /// Ends the epoch at a loss with `window`; returns the threshold.
     pub fn reduce(&mut self, window: u32) -> u32 {
         self.epoch = None;
-        // Fast convergence: a flow whose plateau fell gives way to newer ones (RFC 9438 section 4.7).
+        // Fast convergence: a flow with a lower plateau than before yields to newer ones (RFC 9438 section 4.7).
         self.max = if window < self.max { scaled(window, 1024 + BETA) / 2 } else { window };
         scaled(window, BETA)
     }
 
-    /// Time spent idle is not time spent probing (RFC 9438 section 5.8).
+    /// Leaves out idle time, which is not time spent probing (RFC 9438 section 5.8).
     pub fn pause(&mut self, now: Instant, since: Duration) {
         if let Some(epoch) = &mut self.epoch {
             let now_jiffies = jiffies(now);
@@ -65,12 +65,13 @@ impl Curve {
         }
     }
 
-    /// An epoch began less than a second ago: delays may still be those of the queue before the loss.
+    /// Returns whether an epoch began less than a second ago: delays may still be those of the queue before the loss.
     pub fn fresh(&self, now: Instant) -> bool {
         self.epoch.is_some_and(|epoch| jiffies(now) - epoch.start < HZ)
     }
 
-    /// Segments acknowledged per segment of growth at `window`, now that `acked` more are; `base` is the least round trip.
+    /// Returns the segments acknowledged per segment of growth at `window`, now that `acked` more are; `base` is the
+    /// least round trip.
     pub fn per(&mut self, now: Instant, window: u32, acked: u32, base: Duration) -> u32 {
         let now = jiffies(now);
         if let Some(epoch) = &mut self.epoch {
@@ -118,7 +119,7 @@ impl Epoch {
         Epoch { start: now, k, origin, reno: window, acked }
     }
 
-    /// Equation 1 a round trip ahead.
+    /// Returns the window of equation 1 a round trip ahead.
     fn target(&self, now: u32, base: Duration) -> u32 {
         let ahead = base.as_nanos().div_ceil(JIFFY_NS);
         let t = ((u64::from(now - self.start) + ahead) << 10) / u64::from(HZ);
@@ -131,7 +132,7 @@ impl Epoch {
         }
     }
 
-    /// The most that may have to be acknowledged for the window not to fall behind Reno's (section 4.3).
+    /// Returns the most that may have to be acknowledged for the window not to fall behind Reno's (section 4.3).
     fn friendly(&mut self, window: u32) -> u32 {
         let each = (window * FRIENDLY) >> 3;
         while self.acked > each {
@@ -142,7 +143,7 @@ impl Epoch {
     }
 }
 
-/// `segments` times `factor` / 1024.
+/// Returns `segments` times `factor` / 1024.
 fn scaled(segments: u32, factor: u64) -> u32 {
     (u64::from(segments) * factor / 1024) as u32
 }

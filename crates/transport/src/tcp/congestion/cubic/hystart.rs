@@ -1,14 +1,14 @@
 //! HyStart: slow start that ends before it must (Ha, Rhee, "Taming the Elephants: New TCP Slow Start", Computer Networks
 //! 55, 2011), as Linux has it (net/ipv4/tcp_cubic.c of 6.13 and later).
 //!
-//! Two signs that the path is full: acknowledgements that keep coming close together for half a round trip, and a round
-//! trip whose least delay exceeds the least of all.
+//! Two signs that the path is full: acknowledgements that arrive close together for half a round trip, and a round trip
+//! with a least delay above the least of all.
 
 use streamgauge_base::{Duration, Instant};
 
 use super::super::Ack;
 
-/// Segments below which the window is too small to tell anything.
+/// Segments below which the window is too small to show anything.
 const LOW_WINDOW: u32 = 16;
 /// Acknowledgements no further apart make a train.
 const TRAIN_GAP: Duration = Duration::from_millis(2);
@@ -24,14 +24,14 @@ const MOST_RISE: Duration = Duration::from_millis(16);
 
 const UNSET: u64 = u64::MAX;
 
-/// What Linux's HyStart remembers.
+/// The state of Linux's HyStart.
 #[derive(Clone, Debug)]
 pub(super) struct Hystart {
     found: bool,
-    /// When the round began, and when the last acknowledgement of its train came.
+    /// Time when the round began, and when the last acknowledgement of its train arrived.
     started: Instant,
     last: Instant,
-    /// The round ends when this byte is acknowledged, or, if it is `UNSET`, what had been sent by the next
+    /// The round ends when this byte is acknowledged, or, if it is `UNSET`, the last byte sent by the next
     /// acknowledgement.
     end: u64,
     /// Least delay of the round, and of how many.
@@ -40,7 +40,7 @@ pub(super) struct Hystart {
 }
 
 impl Hystart {
-    /// Before the first acknowledgement, which begins a round.
+    /// Makes the state before the first acknowledgement, which begins a round.
     pub fn new() -> Self {
         Hystart {
             found: false,
@@ -52,13 +52,13 @@ impl Hystart {
         }
     }
 
-    /// After a timeout it looks for the end of slow start once more.
+    /// Looks for the end of slow start once more, after a timeout.
     pub fn restart(&mut self, now: Instant) {
         *self = Hystart { started: now, last: now, end: UNSET, ..Hystart::new() };
     }
 
-    /// True if slow start should end: `delay` is the round trip that `ack` measured, `base` the least of all, `window` the
-    /// window in segments of `mss` bytes.
+    /// Returns whether slow start should end: `delay` is the round trip that `ack` measured, `base` the least of all,
+    /// `window` the window in segments of `mss` bytes.
     pub fn ends(&mut self, ack: &Ack, delay: Duration, base: Duration, window: u32, mss: u32) -> bool {
         if self.found {
             return false;

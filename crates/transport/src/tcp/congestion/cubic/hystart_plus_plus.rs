@@ -1,5 +1,5 @@
-//! HyStart++ (RFC 9406): a rise of delay leads from slow start into conservative slow start, which either takes the rise
-//! back or ends.
+//! HyStart++ (RFC 9406): a rise of delay leads from slow start into conservative slow start, which either reverts to
+//! slow start or ends.
 
 use streamgauge_base::Duration;
 
@@ -50,8 +50,8 @@ impl HystartPlusPlus {
         }
     }
 
-    /// Takes an acknowledgement up to `una` that measured `rtt`, where `next` is the first byte not sent. True if slow start
-    /// ends.
+    /// Handles an acknowledgement up to `una` that measured `rtt`, where `next` is the first byte not sent. True if
+    /// slow start ends.
     pub fn ends(&mut self, una: u64, next: u64, rtt: Option<Duration>) -> bool {
         if let Some(rtt) = rtt {
             self.current = self.current.min(rtt);
@@ -88,7 +88,7 @@ impl HystartPlusPlus {
         }
     }
 
-    /// Segments by which `acked` ones open the window.
+    /// Returns the segments by which `acked` ones open the window.
     pub fn growth(&mut self, acked: u32) -> u32 {
         let acked = acked.min(L);
         match &mut self.conservative {
@@ -144,8 +144,8 @@ mod tests {
     #[test]
     fn five_rounds_of_it_end_slow_start() {
         let mut hystart = HystartPlusPlus::new();
-        // The alarm comes within the third round, which counts: the fifth end of a round from there is the start of the
-        // eighth.
+        // The alarm occurs within the third round, which counts: the fifth end of a round from there is the start of
+        // the eighth.
         assert_eq!(run(&mut hystart, &[80, 80, 95, 95, 95, 95, 95, 95, 95]), Some(7));
     }
 

@@ -1,10 +1,10 @@
 //! CUBIC (RFC 9438) as Linux has it (net/ipv4/tcp_cubic.c): the window as a cubic function of the time since the last
 //! loss, in Linux's whole segments and jiffies.
 //!
-//! Where that differs from the RFC: the reduction starts from the window rather than from the bytes in flight (section 4.6
-//! allows it); the curve is looked at a least round trip ahead, not a smoothed one; Reno-friendly growth keeps its slope
-//! past the old window; a timeout forgets the old maximum, after which growth is 5 % per round trip at least; and slow
-//! start ends by HyStart, unless [`Hystart`] says otherwise.
+//! Differences from the RFC: the reduction starts from the window rather than from the bytes in flight (section 4.6
+//! allows it); the curve is evaluated a least round trip ahead, not a smoothed one; Reno-friendly growth keeps its
+//! slope past the old window; a timeout forgets the old maximum, after which growth is 5 % per round trip at least; and
+//! slow start ends by HyStart, unless [`Hystart`] selects otherwise.
 
 mod curve;
 mod hystart;
@@ -12,13 +12,13 @@ mod hystart_plus_plus;
 
 use streamgauge_base::{Duration, Instant};
 
-use super::super::config::Hystart;
+use super::Hystart;
 use super::window::Window;
 use super::{Ack, Controller};
 use curve::Curve;
 use hystart_plus_plus::HystartPlusPlus;
 
-/// What may end slow start before a loss.
+/// The ways in which slow start may end before a loss.
 #[derive(Clone, Debug)]
 enum Exit {
     Linux(Box<hystart::Hystart>),
@@ -37,7 +37,7 @@ pub struct Cubic {
 }
 
 impl Cubic {
-    /// For segments of `mss` bytes, starting with `initial` of them.
+    /// Makes a controller for segments of `mss` bytes, starting with `initial` of them.
     pub fn new(mss: u32, initial: u32, hystart: Hystart) -> Self {
         let exit = match hystart {
             Hystart::Linux => Exit::Linux(Box::new(hystart::Hystart::new())),
@@ -47,7 +47,7 @@ impl Cubic {
         Cubic { window: Window::new(mss, initial), curve: Curve::default(), exit, base: Duration::MAX }
     }
 
-    /// Takes the round trip that `ack` measured; ends slow start if it is time.
+    /// Adds the round trip that `ack` measured; ends slow start if it is time.
     fn measure(&mut self, ack: &Ack, rtt: Duration) {
         if self.curve.fresh(ack.now) {
             return;
@@ -61,7 +61,7 @@ impl Cubic {
         }
     }
 
-    /// Slow start; returns what is left for congestion avoidance.
+    /// Runs slow start; returns the segments that are left for congestion avoidance.
     fn slow_start(&mut self, ack: &Ack, acked: u32) -> u32 {
         // RFC 9406 section 4.3: in the first slow start only.
         if let Exit::PlusPlus(hystart) = &mut self.exit

@@ -63,7 +63,7 @@ fn at_a_small_product_it_grows_as_reno_would() {
         rounds += 1;
     }
     assert!((10..=16).contains(&rounds), "{rounds} round trips");
-    // And goes on so past the old window: Linux does not turn to Reno's slope there.
+    // It continues past the old window: Linux does not turn to Reno's slope there.
     let before = cubic.window();
     run(&mut cubic, &mut now, 20, 15);
     let grown = (cubic.window() - before) / MSS;
@@ -106,7 +106,7 @@ fn an_idle_time_does_not_count_as_probing() {
     assert_eq!(cubic.curve.epoch_start().unwrap(), jiffies(now));
 }
 
-/// A slow start over a path that carries `capacity` segments in 40 ms; returns window and round trip at its end.
+/// Runs a slow start over a path that carries `capacity` segments in 40 ms; returns window and round trip at its end.
 fn slow_start(hystart: Hystart, capacity: u64) -> (u64, u64) {
     let mut cubic = Cubic::new(MSS as u32, 10, hystart);
     let (mut now, mut una) = (Instant::ZERO, 0);

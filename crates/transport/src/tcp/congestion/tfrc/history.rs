@@ -22,17 +22,17 @@ pub struct LossIntervals {
 }
 
 impl LossIntervals {
-    /// `packets` more were sent and their fate is known.
+    /// Counts `packets` more that were sent and are now known to be lost or received.
     pub fn count(&mut self, packets: f64) {
         self.open += packets;
     }
 
-    /// True before the first loss event.
+    /// Returns true before the first loss event.
     pub fn is_empty(&self) -> bool {
         self.closed[0].is_none()
     }
 
-    /// A loss event begins. `first`: the interval that stands for everything before the first one (section 6.3.1).
+    /// Begins a loss event. `first`: the interval that replaces everything before the first one (section 6.3.1).
     pub fn event(&mut self, first: impl FnOnce() -> f64) {
         let discount = self.discount();
         for interval in self.closed.iter_mut().flatten() {
@@ -44,7 +44,7 @@ impl LossIntervals {
         self.open = 0.0;
     }
 
-    /// The loss event rate p; 0 before the first loss event. The open interval counts only where it lowers it.
+    /// Returns the loss event rate p; 0 before the first loss event. The open interval counts only where it lowers it.
     pub fn rate(&self) -> f64 {
         if self.is_empty() {
             return 0.0;
@@ -67,7 +67,7 @@ impl LossIntervals {
         if weight == 0.0 { 0.0 } else { total / weight }
     }
 
-    /// How much the past counts while the open interval is more than twice its mean.
+    /// Returns how much the past counts while the open interval is more than twice its mean.
     fn discount(&self) -> f64 {
         let twice = 2.0 * self.mean_closed();
         if self.open > twice { (twice / self.open).max(LEAST_DISCOUNT) } else { 1.0 }
@@ -78,7 +78,7 @@ impl LossIntervals {
 mod tests {
     use super::*;
 
-    /// After loss events every `packets` packets.
+    /// Makes the intervals after loss events every `packets` packets.
     fn steady(packets: f64, events: usize) -> LossIntervals {
         let mut intervals = LossIntervals::default();
         for _ in 0..events {
@@ -117,9 +117,9 @@ mod tests {
         // DF = 2 * 100 / 400.
         assert!(near(intervals.rate(), (1.0 + 5.0 * 0.5) / (400.0 + 500.0 * 0.5)), "{}", intervals.rate());
         intervals.count(9_600.0);
-        // And never below a quarter.
+        // It never falls below a quarter.
         assert!(near(intervals.rate(), (1.0 + 5.0 * 0.25) / (10_000.0 + 500.0 * 0.25)));
-        // A new loss event keeps the discount of what came before the long interval.
+        // A new loss event keeps the discount of the intervals before the long one.
         intervals.event(|| unreachable!());
         assert!(near(intervals.rate(), (1.0 + 5.0 * 0.25) / (10_000.0 + 500.0 * 0.25)));
     }

@@ -1,13 +1,13 @@
 //! TFRC (RFC 5348): the rate that TCP would have on average, without its sawtooth.
 //!
-//! The sender works out the receiver's part too, from its own acknowledgements, as section 8.2 of the RFC allows ("sender-based
-//! variants"): a feedback packet is a round trip's worth of acknowledgements, the receive rate is what they
-//! deliver, and losses are dated by when the sender learns of them. Further choices:
-//! - The no-feedback timer of section 4.4 is the connection's retransmission timer, which Linux never lets expire within
-//!   200 ms of a round trip. What only that timer finds lost begins a loss event too.
+//! The sender does the receiver's part too, from its own acknowledgements, as section 8.2 of the RFC allows
+//! ("sender-based variants"): a feedback packet is a round trip's worth of acknowledgements, the receive rate is the
+//! rate that they deliver, and losses are dated by the time when the sender detects them. Further choices:
+//! - The no-feedback timer of section 4.4 is the connection's retransmission timer, which Linux never lets expire
+//!   within 200 ms of a round trip. Losses that only that timer finds begin a loss event too.
 //! - Lost segments are sent again at the same rate: this is TFRC under a reliable stream.
-//! - The window is what may be sent until the no-feedback timer of section 4.4 would expire, five round trips of the
-//!   rate: far more than the rate puts in flight, so that the rate alone governs, but not without bound.
+//! - The window is the bytes that may be sent until the no-feedback timer of section 4.4 would expire, five round trips
+//!   of the rate: far more than the rate puts in flight, so that the rate alone governs, but not without bound.
 //! - The instantaneous rate of section 4.5 and the memory of idle times of section 4.4 beyond the initial rate are left out.
 
 mod history;
@@ -33,9 +33,9 @@ struct Feedback {
     since: Instant,
     /// Bytes delivered.
     delivered: u64,
-    /// The writer set the rate from its start to now; `None` if nothing tells.
+    /// The writer set the rate from its start to now; `None` without a sample.
     data_limited: Option<bool>,
-    /// A loss event began.
+    /// Whether a loss event began.
     loss: bool,
 }
 
@@ -54,20 +54,20 @@ pub struct Tfrc {
     /// R; `None` before the first measurement.
     rtt: Option<Duration>,
     intervals: LossIntervals,
-    /// When the present loss event began.
+    /// Time when the present loss event began.
     event: Option<Instant>,
     feedback: Feedback,
-    /// X_recv_set: what was received in each of the last feedback intervals, in bytes per second; infinite before the
-    /// first (section 4.3).
+    /// X_recv_set: the rates received in the last feedback intervals, in bytes per second; infinite before the first
+    /// (section 4.3).
     received: [f64; 2],
     /// The last round trip measured.
     sample: Duration,
-    /// When the rate was last doubled, tld.
+    /// Time when the rate was last doubled, tld.
     doubled: Instant,
 }
 
 impl Tfrc {
-    /// For segments of `mss` bytes.
+    /// Makes a controller for segments of `mss` bytes.
     pub fn new(mss: u32) -> Self {
         Tfrc {
             segment: mss,
@@ -83,7 +83,7 @@ impl Tfrc {
         }
     }
 
-    /// W_init / R, with 2 to 4 segments and up to 4,380 bytes (section 4.2).
+    /// Returns W_init / R, with 2 to 4 segments and up to 4,380 bytes (section 4.2).
     fn initial_rate(&self, rtt: Duration) -> f64 {
         let segment = u64::from(self.segment);
         (4 * segment).min(4380.max(2 * segment)) as f64 / rtt.as_secs_f64()
@@ -93,7 +93,7 @@ impl Tfrc {
         f64::from(self.segment) / LONGEST_GAP_S
     }
 
-    /// The first round trip measured sets the initial rate; the others count once per feedback interval.
+    /// Measures a round trip: the first sets the initial rate; the others count once per feedback interval.
     fn measure(&mut self, now: Instant, sample: Duration) {
         self.sample = sample.max(Duration::from_nanos(1));
         if self.rtt.is_none() {
@@ -104,7 +104,7 @@ impl Tfrc {
         }
     }
 
-    /// Something was lost. Losses within a round trip are one loss event (section 5.2).
+    /// Handles a loss. Losses within a round trip are one loss event (section 5.2).
     fn lose(&mut self, now: Instant) {
         let rtt = self.rtt.unwrap_or(Duration::ZERO);
         if self.event.is_some_and(|began| now.saturating_since(began) <= rtt) {
@@ -112,7 +112,7 @@ impl Tfrc {
         }
         self.event = Some(now);
         self.feedback.loss = true;
-        // The interval before the first loss event is what would give the rate that came through (section 6.3.1).
+        // The interval before the first loss event is the one that would give the received rate (section 6.3.1).
         let segment = f64::from(self.segment);
         let received = if self.most().is_finite() { self.most() } else { 0.0 };
         let least = segment / (2.0 * rtt.as_secs_f64().max(1e-9));
@@ -120,7 +120,7 @@ impl Tfrc {
         self.intervals.event(|| 1.0 / loss_event_rate(self.segment, rtt, target));
     }
 
-    /// What comes through in this feedback interval, if that is a round trip old.
+    /// Returns the rate received in this feedback interval, if that is a round trip old.
     fn latest(&self, now: Instant) -> f64 {
         let elapsed = now.saturating_since(self.feedback.since);
         match self.rtt {
@@ -129,12 +129,12 @@ impl Tfrc {
         }
     }
 
-    /// The most of X_recv_set.
+    /// Returns the most of X_recv_set.
     fn most(&self) -> f64 {
         self.received[0].max(self.received[1])
     }
 
-    /// Section 4.3 after a feedback interval.
+    /// Applies section 4.3 after a feedback interval.
     fn take_feedback(&mut self, now: Instant) {
         let received = self.latest(now);
         if let Some(rtt) = self.rtt {
@@ -158,7 +158,7 @@ impl Tfrc {
         self.limit(now, limit);
     }
 
-    /// The rate that loss and `limit` (recv_limit) allow.
+    /// Sets the rate that loss and `limit` (recv_limit) allow.
     fn limit(&mut self, now: Instant, limit: f64) {
         let Some(rtt) = self.rtt else { return };
         let p = self.intervals.rate();
@@ -194,7 +194,7 @@ impl Controller for Tfrc {
         }
         match self.rtt {
             Some(rtt) if ack.now.saturating_since(self.feedback.since) >= rtt => self.take_feedback(ack.now),
-            // A new loss event is told at once (section 6.1, step 3); the rate received is not known better.
+            // A new loss event is reported at once (section 6.1, step 3); no better receive rate is known.
             Some(_) if self.feedback.loss => self.limit(ack.now, 2.0 * self.most()),
             _ => {}
         }
@@ -206,7 +206,7 @@ impl Controller for Tfrc {
 
     fn on_timeout(&mut self, now: Instant, _repeated: bool) {
         self.lose(now);
-        // Section 4.4: half of what the equation allows, or of twice what came through.
+        // Section 4.4: half of the equation's rate, or of twice the received rate.
         let allowed = match self.rtt {
             Some(rtt) => throughput(self.segment, rtt, self.intervals.rate()),
             None => self.rate,

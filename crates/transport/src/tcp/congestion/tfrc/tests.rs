@@ -10,7 +10,7 @@ fn open() -> Tfrc {
     tfrc
 }
 
-/// Delivers what it sends, up to `capacity` bytes per second, for `rounds` round trips, an acknowledgement per 10 ms;
+/// Delivers the sent bytes, up to `capacity` bytes per second, for `rounds` round trips, an acknowledgement per 10 ms;
 /// one segment is lost whenever `every` have been sent (0: never). Returns the rate after each round.
 fn run(tfrc: &mut Tfrc, now: &mut Instant, rounds: u32, capacity: f64, every: u64) -> Vec<f64> {
     let (mut rates, mut sent, mut lost) = (Vec::new(), 0.0, 0);
