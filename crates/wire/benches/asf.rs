@@ -1,5 +1,5 @@
-//! What an ASF file costs to read, media objects put together, and what one of several rates costs to make of several
-//! files. Throughput is in bytes of the files that are read.
+//! The cost of reading an ASF file, with its media objects reassembled, and of making one file of several
+//! rates out of several files. Throughput is in bytes of the files that are read.
 
 use std::hint::black_box;
 

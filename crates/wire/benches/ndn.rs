@@ -1,6 +1,6 @@
-//! What packets of Named Data Networking cost to write, to read and to take out of a stream: an Interest for a segment, and
-//! a Data of 4096 B, with all its bytes (and DigestSha256, made and checked), read without the check as forwarders do, and
-//! with filler as in virtual time. Throughput is in packets.
+//! The cost of writing packets of Named Data Networking, of reading them and of taking them out of a stream:
+//! an Interest for a segment, and a Data of 4096 B, with all its bytes (and DigestSha256, made and checked),
+//! read without the check as forwarders do, and with filler as in virtual time. Throughput is in packets.
 
 use std::hint::black_box;
 
@@ -14,7 +14,7 @@ use streamgauge_wire::ndn::{
 const CONTENT: u32 = 4096;
 /// Packets of a stream.
 const PACKETS: usize = 100;
-/// What a datagram carries on Ethernet.
+/// Payload of a datagram on Ethernet.
 const DATAGRAM: usize = 1472;
 
 fn segment(number: u64) -> Name {

@@ -1,5 +1,6 @@
-//! What RDT's packets cost to write and to read: data of 640 B, with all its bytes and with filler as in virtual time, and an
-//! acknowledgement of 100 numbers; and what a rule book of 8 levels costs. Throughput is in packets and in books.
+//! The cost of writing and reading RDT's packets: data of 640 B, with all its bytes and with filler as in
+//! virtual time, and an acknowledgement of 100 numbers; and the cost of a rule book of 8 levels. Throughput
+//! is in packets and in books.
 
 use std::hint::black_box;
 

@@ -1,4 +1,4 @@
-//! What a RealMedia file costs to read, and what its frames cost to cut into packets and to put together again.
+//! The cost of reading a RealMedia file, of cutting its frames into packets and of reassembling them.
 //! Throughput is in bytes of the file, and of the frames.
 
 use std::hint::black_box;
@@ -13,7 +13,7 @@ const PACKETS: u32 = 10_000;
 const PACKET: u16 = 940;
 /// A key frame.
 const FRAME: u32 = 6800;
-/// What a server puts into a datagram.
+/// Bytes that a server puts into a datagram.
 const DATAGRAM: usize = 640;
 
 fn chunk(name: &[u8; 4], content: &[u8]) -> Vec<u8> {

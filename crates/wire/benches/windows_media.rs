@@ -1,6 +1,6 @@
-//! What Windows Media's packets cost to write and to read: an ASF data packet of 1,444 B over MMS, HTTP and RTP, with all its
-//! bytes and with filler as in virtual time; and a message, a NACK of 100 numbers, and the Pragma headers of a request. Throughput
-//! is in packets, messages and requests.
+//! The cost of writing and reading Windows Media's packets: an ASF data packet of 1,444 B over MMS, HTTP and
+//! RTP, with all its bytes and with filler as in virtual time; and a message, a NACK of 100 numbers, and the
+//! Pragma headers of a request. Throughput is in packets, messages and requests.
 
 use std::hint::black_box;
 

@@ -1,8 +1,9 @@
-//! Bytes of a packet that somebody else keeps, and bytes as they are written: real ones with filler behind them.
+//! Bytes of a packet that another owner keeps, and bytes as they are written: real ones with filler behind
+//! them.
 
 use streamgauge_base::Chunk;
 
-/// Bytes that somebody else keeps, and filler behind them, as a [`Chunk`] has them.
+/// Bytes that another owner keeps, and filler behind them, as a [`Chunk`] has them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Body<'a> {
     head: &'a [u8],
@@ -10,37 +11,37 @@ pub struct Body<'a> {
 }
 
 impl<'a> Body<'a> {
-    /// `bytes` filler bytes.
+    /// Returns `bytes` filler bytes.
     pub fn filler(bytes: u32) -> Self {
         Body { head: &[], filler: bytes }
     }
 
-    /// The real bytes at its start.
+    /// Returns the real bytes at its start.
     pub fn head(&self) -> &'a [u8] {
         self.head
     }
 
-    /// Filler bytes behind them.
+    /// Returns the filler bytes behind them.
     pub fn filler_bytes(&self) -> u32 {
         self.filler
     }
 
-    /// Length in bytes, filler included.
+    /// Returns the length in bytes, filler included.
     pub fn len(&self) -> usize {
         self.head.len() + self.filler as usize
     }
 
-    /// True if there is nothing in it.
+    /// Returns true if there is nothing in it.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// A copy of its own.
+    /// Returns a copy of its own.
     pub fn to_chunk(&self) -> Chunk {
         Chunk::with_filler(self.head, self.filler)
     }
 
-    /// Its first `at` bytes, of which it has that many, and the rest.
+    /// Splits off its first `at` bytes, which it must have, and returns them and the rest.
     pub(crate) fn split_at(self, at: usize) -> (Self, Self) {
         let real = at.min(self.head.len());
         let (head, tail) = self.head.split_at(real);
@@ -69,7 +70,7 @@ pub(crate) struct Written {
 }
 
 impl Written {
-    /// With room for so many real bytes.
+    /// Returns a body with room for this many real bytes.
     pub fn with_capacity(bytes: usize) -> Self {
         Written { head: Vec::with_capacity(bytes), filler: 0 }
     }
@@ -92,13 +93,13 @@ impl Written {
         self.filler += body.filler;
     }
 
-    /// Room for a length; see [`set_length`](Self::set_length).
+    /// Returns room for a length; see [`set_length`](Self::set_length).
     pub fn put_length(&mut self) -> usize {
         self.put(&[0; 2]);
         self.head.len() - 2
     }
 
-    /// At `place`, which is real: the length of what began at `start`. Panics above 65535 B.
+    /// Writes at `place`, which is real, the length of the part that began at `start`. Panics above 65535 B.
     pub fn set_length(&mut self, place: usize, start: usize) {
         let length = u16::try_from(self.len() - start).expect("packets are below 64 kB");
         self.head[place..place + 2].copy_from_slice(&length.to_be_bytes());

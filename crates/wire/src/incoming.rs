@@ -19,7 +19,7 @@ pub enum Run<'a> {
 }
 
 impl Incoming {
-    /// Adds what came.
+    /// Adds received data.
     pub fn push(&mut self, chunk: Chunk) {
         if !chunk.is_empty() {
             self.waiting.push_back(chunk);
@@ -39,7 +39,7 @@ impl Incoming {
         Some(())
     }
 
-    /// The next bytes, at most `most`.
+    /// Returns the next bytes, at most `most`.
     pub fn run(&mut self, most: usize) -> Option<Run<'_>> {
         self.drop_spent()?;
         let (front, at) = (self.waiting.front()?, self.taken);
@@ -54,7 +54,7 @@ impl Incoming {
         Some(run)
     }
 
-    /// The next byte; filler reads as zeros.
+    /// Returns the next byte; filler reads as zeros.
     pub fn byte(&mut self) -> Option<u8> {
         self.run(1).map(|run| match run {
             Run::Real(bytes) => bytes[0],
@@ -62,7 +62,7 @@ impl Incoming {
         })
     }
 
-    /// The next bytes as they came, at most `most`: filler stays filler.
+    /// Returns the next bytes as received, at most `most`: filler stays filler.
     pub fn chunk(&mut self, most: u64) -> Option<Chunk> {
         self.drop_spent()?;
         let mut front = self.waiting.pop_front()?;
@@ -89,7 +89,7 @@ impl Gathered {
         self.real.len() + self.filler
     }
 
-    /// Takes at most so many bytes; nothing if none has come.
+    /// Takes at most this many bytes; nothing if none have arrived.
     pub fn take(&mut self, incoming: &mut Incoming, most: usize) -> Option<()> {
         match incoming.run(most)? {
             Run::Real(bytes) => {
@@ -101,7 +101,7 @@ impl Gathered {
         Some(())
     }
 
-    /// Its first bytes, if so many have come; filler reads as zeros.
+    /// Returns its first bytes, if this many have arrived; filler reads as zeros.
     pub fn first<const BYTES: usize>(&self) -> Option<[u8; BYTES]> {
         let real = &self.real[..self.real.len().min(BYTES)];
         let mut first = [0; BYTES];
@@ -109,7 +109,7 @@ impl Gathered {
         (self.len() >= BYTES).then_some(first)
     }
 
-    /// What has come; nothing is left.
+    /// Returns all received data and leaves none.
     pub fn chunk(&mut self) -> Chunk {
         let Gathered { real, filler } = std::mem::take(self);
         Chunk::with_filler(real, filler as u32)

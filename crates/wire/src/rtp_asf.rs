@@ -1,11 +1,12 @@
-//! Payloads of RTP with ASF data packets, `x-asf-pf/1000`, and with a packet pair's random bytes, `x-wms-rtx/1000`
-//! ([MS-RTSP] sections 2.2.1 and 2.2.3). RTP's own header is not here: its timestamp is the first packet's Send Time in ms, its
-//! marker says that a packet ends here, and a packet pair has the timestamp 0.
+//! Payloads of RTP with ASF data packets, `x-asf-pf/1000`, and with a packet pair's random bytes,
+//! `x-wms-rtx/1000` ([MS-RTSP] sections 2.2.1 and 2.2.3). RTP's own header is not here: its timestamp is the
+//! first packet's Send Time in ms, its marker means that a packet ends here, and a packet pair has the
+//! timestamp 0.
 //!
-//! The specification has the length of a whole ASF packet count the packet alone. FFmpeg (`rtpdec_asf.c`), which was written
-//! against Windows Media Services, takes it to count the header before it too; GStreamer (`rtpasfdepay`) takes the payload's end
-//! where a length goes beyond it, and so plays either. So it is written as [`LengthOf`] says, and read as what ends where the
-//! payload does.
+//! The specification has the length of a whole ASF packet count the packet alone. FFmpeg (`rtpdec_asf.c`),
+//! which was written against Windows Media Services, includes the header before it in the count; GStreamer
+//! (`rtpasfdepay`) ends a packet at the payload's end where a length exceeds it, and therefore plays either.
+//! It is written as [`LengthOf`] requires, and read as the packet that ends where the payload does.
 
 mod pair;
 
@@ -29,16 +30,16 @@ const LOCATION: u8 = 0x08;
 /// Most bytes of an ASF packet, which 24 bits hold.
 pub const MOST_PACKET_BYTES: usize = 0xff_ffff;
 
-/// What the length of a whole packet counts.
+/// The bytes that the length of a whole packet counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LengthOf {
     /// The ASF packet, as [MS-RTSP] section 2.2.1.3 has it.
     Packet,
-    /// And the header before it, as FFmpeg reads it.
+    /// The packet and the header before it, as FFmpeg reads it.
     HeaderAndPacket,
 }
 
-/// What a unit carries.
+/// The content of a unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum UnitContent<'a> {
     /// A whole ASF data packet.
@@ -57,28 +58,28 @@ pub enum UnitContent<'a> {
 pub struct AsfUnit<'a> {
     /// The packet has a key frame.
     pub is_key: bool,
-    /// Its Send Time less the RTP timestamp, in ms; not said if that is 0.
+    /// Its Send Time less the RTP timestamp, in ms; absent if that is 0.
     pub relative_ms: Option<i32>,
     /// Its duration in ms.
     pub duration_ms: Option<u32>,
     /// Its number in the file, for those that asked for it (`com.microsoft.wm.locid`).
     pub location: Option<u32>,
-    /// What it carries.
+    /// Its content.
     pub content: UnitContent<'a>,
 }
 
-/// What is wrong with a payload.
+/// Faults of a payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Fault {
     /// It ends within a header.
     #[error("cut short within a header")]
     Truncated,
-    /// A packet is longer than what is left, or shorter than the header that its length counts.
+    /// A packet is longer than the rest, or shorter than the header that its length counts.
     #[error("a packet of {length} B where {left} B are left")]
     Length {
-        /// What its header says.
+        /// The length in its header.
         length: u32,
-        /// What is left of the payload, from the header on.
+        /// The rest of the payload, from the header on.
         left: u32,
     },
     /// A header that is counted only.
@@ -87,14 +88,14 @@ pub enum Fault {
 }
 
 impl<'a> AsfUnit<'a> {
-    /// A whole packet.
+    /// Returns a whole packet.
     pub fn packet(is_key: bool, packet: Body<'a>) -> Self {
         let content = UnitContent::Packet(packet);
         AsfUnit { is_key, relative_ms: None, duration_ms: None, location: None, content }
     }
 
-    /// `packet` in as few fragments as payloads of at most `most_bytes` hold, one each; whole if it fits. Panics below 17 B,
-    /// which the longest header leaves nothing of.
+    /// Returns `packet` in as few fragments as payloads of at most `most_bytes` hold, one each; whole if it
+    /// fits. Panics below 17 B, which the longest header leaves nothing of.
     pub fn split(&self, packet: Body<'a>, most_bytes: usize) -> impl Iterator<Item = Self> + use<'a> {
         let header_bytes = self.header_bytes();
         let room = most_bytes.checked_sub(header_bytes).filter(|room| *room > 0).expect("room for media");
@@ -112,7 +113,7 @@ impl<'a> AsfUnit<'a> {
         })
     }
 
-    /// Bytes before what it carries: 4 to 16.
+    /// Returns the bytes before its content: 4 to 16.
     pub fn header_bytes(&self) -> usize {
         let optional = [self.relative_ms.is_some(), self.duration_ms.is_some(), self.location.is_some()];
         LEAST_HEADER_BYTES + 4 * optional.into_iter().filter(|is_there| *is_there).count()
@@ -140,7 +141,7 @@ impl<'a> AsfUnit<'a> {
         out.put_body(bytes);
     }
 
-    /// The first unit, and what is behind it.
+    /// Reads the first unit, and returns the rest behind it.
     fn read(payload: Body<'a>, length_of: LengthOf) -> Result<(Self, Body<'a>), Fault> {
         let word = |at: usize| {
             let bytes = payload.head().get(at..at + 4).and_then(|bytes| bytes.first_chunk::<4>());
@@ -174,7 +175,7 @@ impl<'a> AsfUnit<'a> {
     }
 }
 
-/// The units of a payload, in their order. The first fault is the last thing that comes.
+/// Returns the units of a payload, in their order. The first fault is the last item.
 pub fn parse<'a>(payload: impl Into<Body<'a>>) -> Units<'a> {
     let rest = payload.into();
     let ends = |length_of| Units { rest, length_of }.all(|unit| unit.is_ok());
@@ -191,7 +192,7 @@ pub struct Units<'a> {
 }
 
 impl Units<'_> {
-    /// What lengths count in this payload.
+    /// Returns the bytes that lengths count in this payload.
     pub fn length_of(&self) -> LengthOf {
         self.length_of
     }
@@ -212,8 +213,8 @@ impl<'a> Iterator for Units<'a> {
     }
 }
 
-/// The payload of `units`, of which a fragment is the last. Filler before another becomes zeros. Panics if a packet is above
-/// [`MOST_PACKET_BYTES`].
+/// Writes the payload of `units`, with a fragment as the last. Filler before another becomes zeros. Panics if
+/// a packet is above [`MOST_PACKET_BYTES`].
 pub fn write(units: &[AsfUnit<'_>], length_of: LengthOf) -> Chunk {
     let mut out = Written::default();
     units.iter().for_each(|unit| unit.write_to(length_of, &mut out));

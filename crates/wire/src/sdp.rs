@@ -27,7 +27,7 @@ pub struct Media {
 pub struct Attributes(Vec<(String, String)>);
 
 impl Attributes {
-    /// Returns the values of an attribute, whose name may be in any case.
+    /// Returns the values of an attribute, with its name in any case.
     pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         let named = self.0.iter().filter(move |(other, _)| other.eq_ignore_ascii_case(name));
         named.map(|(_, value)| value.as_str())

@@ -13,20 +13,20 @@ macro_rules! words {
             /// All there are.
             pub const ALL: &[$name] = &[$($name::$variant),+];
 
-            /// As it is written.
+            /// Returns the word as it is written.
             pub fn word(self) -> &'static str {
                 match self {
                     $($name::$variant => $word,)+
                 }
             }
 
-            /// Those that a list with commas has. Others are left out, as the specifications want it.
+            /// Returns those that a list with commas has. Others are left out, as the specifications require.
             pub fn listed(text: &str) -> Vec<Self> {
                 let one = |word: &str| Self::ALL.iter().find(|one| one.word().eq_ignore_ascii_case(word)).copied();
                 text.split(',').filter_map(|word| one(word.trim())).collect()
             }
 
-            /// A list of them, with these between.
+            /// Returns a list of them, with these between.
             pub fn list(all: &[Self], between: &str) -> String {
                 all.iter().map(|one| one.word()).collect::<Vec<_>>().join(between)
             }

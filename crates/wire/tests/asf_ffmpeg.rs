@@ -1,4 +1,5 @@
-//! ffmpeg finds in files what we find, and in what we make of several of them the packets that were in these.
+//! ffmpeg finds the same in files as our reader, and in files combined from several the packets that were in
+//! these.
 //!
 //! Without ffmpeg there is nothing to be seen here.
 
@@ -18,7 +19,8 @@ fn output(program: &str, arguments: &[&str]) -> String {
     String::from_utf8(done.stdout).unwrap()
 }
 
-/// A folder of files that ffmpeg makes, once for all tests; `None`, said on stderr, where there is no ffmpeg.
+/// Returns a folder of files that ffmpeg makes, once for all tests; `None`, noted on stderr, where there is
+/// no ffmpeg.
 fn folder() -> Option<&'static Path> {
     static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
     FOLDER
@@ -53,10 +55,10 @@ fn make(folder: &Path, name: &str, options: &str) {
     output("ffmpeg", &[&arguments[..], &[file.to_str().unwrap()]].concat());
 }
 
-/// What is said of a stream's packet: when it is presented, in ms, its bytes, whether it is a key frame.
+/// A stream's packet: its presentation time, in ms, its bytes, whether it is a key frame.
 type Probed = (i64, usize, bool);
 
-/// What ffprobe says of the packets of the stream at `place`.
+/// Returns ffprobe's description of the packets of the stream at `place`.
 fn probed(file: &Path, place: usize) -> Vec<Probed> {
     let select = place.to_string();
     let show = "packet=pts,size,flags";
@@ -69,11 +71,11 @@ fn probed(file: &Path, place: usize) -> Vec<Probed> {
     said.lines().map(packet).collect()
 }
 
-/// What we find of the stream at `place`.
+/// Returns our reading of the stream at `place`.
 fn found(file: &[u8], place: usize) -> Vec<Probed> {
     let read = Asf::read(file).unwrap();
     let stream = &read.header.streams[place];
-    // Of sound ffprobe takes each for a key frame, and ffmpeg writes none.
+    // ffprobe takes each packet of sound for a key frame, and ffmpeg marks none.
     let (number, is_sound) = (stream.number, stream.audio_format().is_some());
     let objects = read.objects(file).unwrap();
     assert_eq!((objects.incomplete, read.cut), (0, None));
@@ -114,7 +116,7 @@ fn ffprobe_finds_the_same_packets() {
     );
     let audio = streams[3].audio_format().unwrap();
     assert_eq!((audio.codec, audio.channels, audio.sample_rate_hz), (0x161, 1, 22_050));
-    // And packets of several streams.
+    // Packets of several streams are found too.
     let read = Asf::read(&file).unwrap();
     assert!(read.packets(&file).any(|packet| DataPacket::read(packet).unwrap().stream().is_none()));
 }
@@ -145,7 +147,7 @@ fn ffmpeg_plays_what_is_made_of_several_files() {
         assert_eq!(found(&made, place), probed(input, *of));
     }
 
-    // The rates of video that ffmpeg reads are those of the Extended Stream Properties; of audio it goes by the codec.
+    // For video, ffmpeg reads the rates of the Extended Stream Properties; for audio, those of the codec.
     let show = ["-v", "error", "-show_entries", "stream=bit_rate", "-of", "csv=p=0"];
     let said = output("ffprobe", &[&show[..], &[path.to_str().unwrap()]].concat());
     let rates: Vec<u32> = said.lines().map(|line| line.parse().unwrap()).collect();
@@ -153,7 +155,7 @@ fn ffmpeg_plays_what_is_made_of_several_files() {
     for place in [0, 2] {
         assert_eq!(rates[place], header.extended[place].average.rate_bps);
     }
-    // What packets add is in the bit rates: of audio at 64 kbit/s a tenth and more in front of each block.
+    // The bit rates include packet overhead: for audio at 64 kbit/s a tenth and more in front of each block.
     let seconds = 4.0;
     for (rate, (input, of)) in header.bit_rates.iter().zip(&from) {
         let bytes: usize = probed(input, *of).iter().map(|&(_, bytes, _)| bytes).sum();
@@ -164,8 +166,8 @@ fn ffmpeg_plays_what_is_made_of_several_files() {
     assert_eq!(header.exclusions.iter().map(|one| one.streams.clone()).collect::<Vec<_>>(), [[1, 3], [2, 4]]);
 }
 
-/// What a server sends, written into a file again: ffmpeg finds the packets of the streams that were chosen, and of those
-/// that are thinned the key frames.
+/// A server's output, written into a file again: ffmpeg finds the packets of the selected streams, and of the
+/// thinned ones the key frames.
 #[test]
 fn ffmpeg_plays_what_is_selected() {
     let Some(folder) = folder() else { return };

@@ -1,4 +1,4 @@
-//! Wireshark's dissector reads our RDT packets as what they are.
+//! Wireshark's dissector reads our RDT packets correctly.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -119,7 +119,7 @@ fn wireshark_reads_the_other_packets() {
     let other =
         |packet_type, body: &'static [u8]| Packet::Other { packet_type, flags: 0x80, body: body.into() };
     let data = Packet::Data(DataPacket { payload: Body::from(&b"media"[..]), ..DataPacket::default() });
-    // A packet, what its field is called, and what Wireshark reads in it.
+    // A packet, the name of its field, and Wireshark's reading of it.
     let packets = [
         (Packet::Ack(AckPacket::lost(0, sequence(1), sequence(3))), "rdt.lost-high", "1"),
         (Packet::Ack(ack), "rdt.lost-high", "0"),
@@ -156,7 +156,7 @@ fn wireshark_reads_the_other_packets() {
         packets[..9].iter().map(|(packet, _, _)| bytes(&[packet.clone(), data.clone()])).collect();
     let read = dissected(&before, &["_ws.malformed", "rdt.invalid_packet_length", "rdt.asm-rule"]);
     assert_eq!(read.expect("it is installed"), vec![["", "", "0"]; before.len()]);
-    // What would be wrong is found.
+    // A fault would be found.
     let cut = dissected(&[b"\0\xff\x04\0".to_vec()], &["_ws.malformed"]).expect("it is installed");
     assert_ne!(cut, [[""]]);
 }

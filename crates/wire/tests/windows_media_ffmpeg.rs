@@ -1,4 +1,4 @@
-//! FFmpeg plays what is said in our messages, over MMS and over HTTP, and every packet of media is the file's.
+//! FFmpeg plays the media in our messages, over MMS and over HTTP, and every packet of media is the file's.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -46,7 +46,7 @@ impl Film {
 
 /// A program's output, or `None` where it is not installed.
 fn output(program: &str, arguments: &[&str]) -> Option<String> {
-    // What hangs is ended.
+    // A program that hangs is ended.
     let Ok(output) = Command::new("timeout").args(["-s", "KILL", "20", program]).args(arguments).output()
     else {
         eprintln!("{program} is not installed: not tested");
@@ -92,7 +92,7 @@ fn real(chunk: &Chunk) -> &[u8] {
     chunk.head()
 }
 
-/// Serves one player of MMS over TCP; returns what it said.
+/// Serves one player of MMS over TCP; returns its messages.
 fn serve_mms(mut connection: TcpStream, film: &Film) -> Vec<MmsMessage> {
     let mut reader = Reader::of_requests();
     let (mut said, mut sequence, mut buffer) = (Vec::new(), 0, [0; 4096]);
@@ -201,7 +201,7 @@ fn ffmpeg_plays_mms_over_tcp() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
-/// Answers the requests of one connection; returns what they were.
+/// Answers the requests of one connection; returns their kinds and headers.
 fn serve_wmsp(mut connection: TcpStream, film: &Film) -> Vec<(RequestKind, Pragmas)> {
     let mut reader = http::Reader::of_requests();
     let (mut asked, mut buffer) = (Vec::new(), [0; 4096]);

@@ -1,4 +1,4 @@
-//! Wireshark's dissectors read our MMS, over TCP and UDP, and our RTP and RTCP, as what they are.
+//! Wireshark's dissectors read our MMS, over TCP and UDP, and our RTP and RTCP, correctly.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -17,7 +17,7 @@ use streamgauge_wire::rtp_asf::{self, AsfUnit, LengthOf, RtpPacketPair};
 /// The player's port.
 const PLAYER: u16 = 3236;
 
-/// What one packet of a capture has.
+/// One packet of a capture.
 #[derive(Clone, Copy)]
 enum Over {
     Tcp,
@@ -198,7 +198,7 @@ fn wireshark_reads_messages() {
         let told = (&*read[0], &*read[1], read[2].parse(), &*read[column(field)]);
         assert_eq!(told, ("", "", Ok::<u32, _>(sequence), *value), "{message:?}");
     }
-    // What would be wrong is found.
+    // A fault would be found.
     let mut cut = packet(Over::Tcp, PLAYER, PORT, &Chunk::bytes(packets[0].payload.clone()));
     cut.payload.truncate(44);
     let found = dissected(&[cut], &[], &["_ws.malformed", "msmms.command.player-info"]);
@@ -213,7 +213,7 @@ fn wireshark_reads_media() {
     let media = DataPacket { location: 7, incarnation: 4, flags: 9, payload: Body::filler(1_300) };
     let header =
         DataPacket { location: 0, incarnation: 2, flags: data_flags::WHOLE, payload: Body::filler(500) };
-    // Over TCP it knows media by numbers that are flags of headers too.
+    // Over TCP it identifies media by numbers that are flags of headers too.
     let first = DataPacket { flags: 0, ..media };
     let resend = ResendRequest { client_id: 77, source: 1, sequences: vec![8, 10] };
     let packets = [

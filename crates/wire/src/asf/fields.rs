@@ -3,7 +3,7 @@
 use super::fault::{Fault, Problem};
 use super::guid::Guid;
 
-/// What is left of an object.
+/// The rest of an object.
 pub struct Fields<'a> {
     object: Guid,
     /// Where `rest` begins in the file.
@@ -12,22 +12,22 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// The fields in `rest`, which begins at byte `at` of the file.
+    /// Returns the fields in `rest`, which begins at byte `at` of the file.
     pub fn of(object: Guid, at: usize, rest: &'a [u8]) -> Self {
         Fields { object, at, rest }
     }
 
-    /// Where the next field begins in the file.
+    /// Returns where the next field begins in the file.
     pub fn at(&self) -> usize {
         self.at
     }
 
-    /// What is left.
+    /// Returns the remaining bytes.
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// The next `count` bytes.
+    /// Returns the next `count` bytes.
     pub fn bytes(&mut self, field: &'static str, count: usize) -> Result<&'a [u8], Problem> {
         let Some((taken, rest)) = self.rest.split_at_checked(count) else {
             let missing = (count - self.rest.len()) as u64;
@@ -42,27 +42,27 @@ impl<'a> Fields<'a> {
         self.bytes(field, N).map(|bytes| bytes.try_into().expect("as many as were asked for"))
     }
 
-    /// A number of 16 bits.
+    /// Returns a number of 16 bits.
     pub fn u16(&mut self, field: &'static str) -> Result<u16, Problem> {
         self.array(field).map(u16::from_le_bytes)
     }
 
-    /// A number of 32 bits.
+    /// Returns a number of 32 bits.
     pub fn u32(&mut self, field: &'static str) -> Result<u32, Problem> {
         self.array(field).map(u32::from_le_bytes)
     }
 
-    /// A number of 64 bits.
+    /// Returns a number of 64 bits.
     pub fn u64(&mut self, field: &'static str) -> Result<u64, Problem> {
         self.array(field).map(u64::from_le_bytes)
     }
 
-    /// The name of a kind.
+    /// Returns the name of a kind.
     pub fn guid(&mut self, field: &'static str) -> Result<Guid, Problem> {
         self.array(field).map(Guid)
     }
 
-    /// A stream's number in the lowest 7 bits of 16, and the others.
+    /// Returns a stream's number in the lowest 7 bits of 16, and the others.
     pub fn stream(&mut self) -> Result<(u8, u16), Problem> {
         let at = self.at;
         let flags = self.u16("stream number")?;
@@ -73,15 +73,15 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// An object of a file or within another, before anybody looked at what is in it.
+/// An object of a file or within another, before its content is parsed.
 pub struct RawObject<'a> {
-    /// What it is.
+    /// Its kind.
     pub id: Guid,
     /// Where it begins in the file.
     pub at: usize,
     /// Behind its header, as far as there is some.
     pub content: &'a [u8],
-    /// How long it says that it is.
+    /// Its declared length.
     pub bytes: u64,
 }
 
@@ -89,8 +89,8 @@ pub struct RawObject<'a> {
 pub const OBJECT_HEADER_BYTES: usize = 24;
 
 impl<'a> RawObject<'a> {
-    /// The object that `rest` begins with, which is at byte `at` of the file. Its content may end with `rest`, before the
-    /// object does.
+    /// Returns the object that `rest` begins with, which is at byte `at` of the file. Its content may end
+    /// with `rest`, before the object does.
     pub fn read(rest: &'a [u8], at: usize) -> Result<Self, Problem> {
         let Some((header, content)) = rest.split_at_checked(OBJECT_HEADER_BYTES) else {
             let missing = (OBJECT_HEADER_BYTES - rest.len()) as u64;
@@ -102,7 +102,7 @@ impl<'a> RawObject<'a> {
         Ok(RawObject { id, at, content: &content[..content.len().min(length)], bytes })
     }
 
-    /// Itself, if all of it is there.
+    /// Returns itself, if all of it is there.
     pub fn whole(self) -> Result<Self, Problem> {
         let found = (OBJECT_HEADER_BYTES + self.content.len()) as u64;
         if self.bytes < OBJECT_HEADER_BYTES as u64 {
@@ -114,7 +114,7 @@ impl<'a> RawObject<'a> {
         Ok(self)
     }
 
-    /// What is in it.
+    /// Returns a reader of its content.
     pub fn fields(&self) -> Fields<'a> {
         Fields::of(self.id, self.at + OBJECT_HEADER_BYTES, self.content)
     }

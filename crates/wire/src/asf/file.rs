@@ -13,10 +13,10 @@ pub const LEAST_PACKET_BYTES: u32 = 16;
 /// Bytes of the Data Object in front of its packets: its header, the file's name, their number, reserved fields.
 const DATA_HEADER_BYTES: usize = OBJECT_HEADER_BYTES + 26;
 
-/// A file, of which the header is copied and the packets are found.
+/// A file: its header is copied and its packets are found.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Asf {
-    /// What is in front of the media.
+    /// The part before the media.
     pub header: Header,
     /// Where the first packet begins in the file.
     pub packets_at: u64,
@@ -24,7 +24,7 @@ pub struct Asf {
     pub packet_count: u64,
     /// Bytes of each.
     pub packet_bytes: u32,
-    /// Where and how the file ends before the media do that it says it has.
+    /// Place and kind of the cut if the file ends before its declared media do.
     pub cut: Option<Problem>,
 }
 
@@ -32,10 +32,10 @@ pub struct Asf {
 const END_OF_STREAM: [u8; 12] = *b"$E\x08\0\0\0\0\0\0\0\x08\0";
 
 impl Asf {
-    /// Reads `file` up to its packets. Indexes and whatever else is behind these are passed over.
+    /// Reads `file` up to its packets. Indexes and other objects behind these are skipped.
     ///
-    /// A file that is cut short within its media is read up to the last packet that is whole, and says so in `cut`. Media
-    /// that count neither their packets nor their bytes, as of a broadcast, go on to the end.
+    /// A file that is cut short within its media is read up to the last whole packet; `cut` has the fault.
+    /// Media that count neither their packets nor their bytes, as of a broadcast, go on to the end.
     ///
     /// # Errors
     ///
@@ -71,7 +71,8 @@ impl Asf {
         let packets_at = object.at + DATA_HEADER_BYTES;
         let [.., a, b, c, d, e, f, g, h, _, _] = front;
         let count = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
-        // Of a broadcast nobody knows how long it is: ffmpeg, into a pipe, counts no packets, others no bytes either.
+        // The length of a broadcast is unknown: ffmpeg, into a pipe, counts no packets, others no bytes
+        // either.
         let is_open = object.bytes == 0 || count == 0 && header.file.flags & FLAG_BROADCAST != 0;
         let length = file.len() as u64;
         let end = if is_open { length } else { object.bytes.saturating_add(object.at as u64) };
@@ -87,7 +88,7 @@ impl Asf {
             Some(Fault::FewerPackets { count, taken: whole }.at(file.len()))
         } else {
             let missing = u64::from(packet_bytes) - more;
-            // Behind the last packet ffmpeg says into a pipe that it was the last ([MS-WMSP] section 2.2.3).
+            // Behind the last packet ffmpeg writes an end mark into a pipe ([MS-WMSP] section 2.2.3).
             let is_ended = file.ends_with(&END_OF_STREAM) && more == END_OF_STREAM.len() as u64;
             let is_cut = is_open && more > 0 && !is_ended;
             is_cut.then(|| Fault::Truncated { what: "a data packet", missing }.at(file.len()))
@@ -96,21 +97,21 @@ impl Asf {
         Ok(Asf { header, packets_at: packets_at as u64, packet_count, packet_bytes, cut })
     }
 
-    /// What is in front of the packets in `file`, which it was read from: the Header Object and the beginning of the Data
-    /// Object, which servers send as one.
+    /// Returns the part in front of the packets in `file`, which it was read from: the Header Object and the
+    /// beginning of the Data Object, which servers send as one.
     pub fn head<'a>(&self, file: &'a [u8]) -> &'a [u8] {
         let end = usize::try_from(self.packets_at).unwrap_or(usize::MAX);
         file.get(..end).unwrap_or_default()
     }
 
-    /// The bytes of each packet in `file`, which it was read from, with the packet's padding.
+    /// Returns the bytes of each packet in `file`, which it was read from, with the packet's padding.
     pub fn packets<'a>(&self, file: &'a [u8]) -> impl ExactSizeIterator<Item = &'a [u8]> + use<'a> {
         let media = &file[self.head(file).len()..];
         let count = usize::try_from(self.packet_count).unwrap_or(usize::MAX);
         media.chunks_exact(self.packet_bytes as usize).take(count)
     }
 
-    /// The media objects in `file`, which it was read from, in the order in which they are complete.
+    /// Returns the media objects in `file`, which it was read from, in the order in which they are complete.
     ///
     /// # Errors
     ///
@@ -132,6 +133,6 @@ impl Asf {
 pub struct MediaObjects<'a> {
     /// Those that are whole.
     pub objects: Vec<MediaObject<'a>>,
-    /// How many there are of which a part is missing.
+    /// Number of those that lack a part.
     pub incomplete: u64,
 }

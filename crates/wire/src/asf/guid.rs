@@ -1,4 +1,4 @@
-//! The names of objects and kinds: 128 bits each, of which the first three groups are little-endian in a file.
+//! The names of objects and kinds: 128 bits each; the first three groups are little-endian in a file.
 
 use std::fmt;
 
@@ -7,7 +7,8 @@ use std::fmt;
 pub struct Guid(pub [u8; 16]);
 
 impl Guid {
-    /// The one that is written as `8-4-4-4-12` hexadecimal digits, of which the last two groups are one number here.
+    /// Returns the one that is written as `8-4-4-4-12` hexadecimal digits; the last two groups are one number
+    /// here.
     const fn of(first: u32, second: u16, third: u16, last: u64) -> Self {
         let ([a, b, c, d], [e, f]) = (first.to_le_bytes(), second.to_le_bytes());
         let ([g, h], [i, j, k, l, m, n, o, p]) = (third.to_le_bytes(), last.to_be_bytes());
@@ -15,14 +16,14 @@ impl Guid {
     }
 }
 
-/// Those that we know by a name (ASF Specification revision 01.20.03, section 10), and that name.
+/// The known ones (ASF Specification revision 01.20.03, section 10), and their names.
 macro_rules! guids {
     ($($constant:ident = $name:literal, $first:literal, $second:literal, $third:literal, $last:literal;)*) => {
         impl Guid {
             $(#[doc = concat!("The ", $name, ".")]
             pub const $constant: Guid = Guid::of($first, $second, $third, $last);)*
 
-            /// What the specification calls it.
+            /// Returns its name in the specification.
             pub fn name(self) -> Option<&'static str> {
                 match self {
                     $(Guid::$constant => Some($name),)*

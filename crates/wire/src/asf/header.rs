@@ -5,7 +5,8 @@ use super::fields::{Fields, RawObject};
 use super::guid::Guid;
 use super::headers::{ExtendedStreamProperties, FileProperties, StreamProperties};
 
-/// Bits per second of a stream on average, what packets add included (Stream Bitrate Properties Object, section 3.12).
+/// Bits per second of a stream on average, packet overhead included (Stream Bitrate Properties Object,
+/// section 3.12).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StreamBitRate {
     /// The stream's number.
@@ -14,11 +15,11 @@ pub struct StreamBitRate {
     pub average_bps: u32,
 }
 
-/// Streams of which a player takes one (Bitrate Mutual Exclusion Object, section 3.8; Advanced Mutual Exclusion Object,
-/// section 4.2).
+/// Streams that exclude each other: a player selects one (Bitrate Mutual Exclusion Object, section 3.8;
+/// Advanced Mutual Exclusion Object, section 4.2).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MutualExclusion {
-    /// What they differ in, as [`Guid::EXCLUSIVE_BY_BIT_RATE`].
+    /// The property they differ in, as [`Guid::EXCLUSIVE_BY_BIT_RATE`].
     pub kind: Guid,
     /// Whether it is the advanced object, in the header's extension.
     pub is_advanced: bool,
@@ -29,22 +30,22 @@ pub struct MutualExclusion {
 /// An object that is kept as it is.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OpaqueObject {
-    /// What it is.
+    /// Its kind.
     pub id: Guid,
     /// Whether it is in the header's extension.
     pub is_extension: bool,
-    /// What is behind its header.
+    /// The content behind its header.
     pub content: Vec<u8>,
 }
 
-/// The Header Object (section 3.1), of which everything is kept: what is unknown as it is.
+/// The Header Object (section 3.1), kept whole: unknown objects stay as they are.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Header {
-    /// What it says of the file.
+    /// Properties of the file.
     pub file: FileProperties,
     /// Its streams in the file's order, but for those that only their extended properties describe.
     pub streams: Vec<StreamProperties>,
-    /// What is said of streams on top of that, one for each stream at most.
+    /// Extended properties of streams, one for each stream at most.
     pub extended: Vec<ExtendedStreamProperties>,
     /// Bit rates of streams.
     pub bit_rates: Vec<StreamBitRate>,
@@ -55,7 +56,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// Reads the Header Object that `file` begins with, and says where it ends.
+    /// Reads the Header Object that `file` begins with, and returns the offset of its end.
     ///
     /// # Errors
     ///
@@ -81,13 +82,13 @@ impl Header {
         Ok((header, end))
     }
 
-    /// All streams, with those that only their extended properties describe.
+    /// Returns all streams, with those that only their extended properties describe.
     pub fn all_streams(&self) -> impl Iterator<Item = &StreamProperties> {
         let hidden = self.extended.iter().filter_map(|extended| extended.properties.as_ref());
         self.streams.iter().chain(hidden)
     }
 
-    /// The stream of this number.
+    /// Returns the stream of this number.
     pub fn stream(&self, number: u8) -> Option<&StreamProperties> {
         self.all_streams().find(|stream| stream.number == number)
     }

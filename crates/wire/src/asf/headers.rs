@@ -1,4 +1,4 @@
-//! What objects of the header say of the file and of its streams.
+//! Objects of the header that describe the file and its streams.
 
 use super::fault::Problem;
 use super::fields::{Fields, RawObject};
@@ -9,7 +9,7 @@ pub const FLAG_BROADCAST: u32 = 1;
 /// Bit of a file's flags: a player can go to any place.
 pub const FLAG_SEEKABLE: u32 = 2;
 
-/// File Properties Object (section 3.2). What a file says need not hold.
+/// File Properties Object (section 3.2). The declared values need not hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FileProperties {
     /// Its own name, which its Data Object has as well.
@@ -59,17 +59,17 @@ impl FileProperties {
 pub struct StreamProperties {
     /// Its number, 1 to 127, which its payloads carry.
     pub number: u8,
-    /// What it is: [`Guid::VIDEO`], [`Guid::AUDIO`] or another.
+    /// Its kind: [`Guid::VIDEO`], [`Guid::AUDIO`] or another.
     pub kind: Guid,
-    /// How what is lost of it can be had again.
+    /// The method that recovers its lost data.
     pub error_correction: Guid,
-    /// What to add to its presentation times, in units of 100 ns.
+    /// Offset to add to its presentation times, in units of 100 ns.
     pub time_offset_100ns: u64,
     /// Whether it is encrypted.
     pub is_encrypted: bool,
-    /// What its decoder must know.
+    /// Data that its decoder requires.
     pub type_specific: Vec<u8>,
-    /// What its error correction must know.
+    /// Data that its error correction requires.
     pub correction_data: Vec<u8>,
 }
 
@@ -92,12 +92,12 @@ impl StreamProperties {
         })
     }
 
-    /// What the type-specific data say of a picture; `None` of anything else than video.
+    /// Returns the picture format in the type-specific data; `None` for anything but video.
     pub fn video_format(&self) -> Option<VideoFormat> {
         (self.kind == Guid::VIDEO).then(|| VideoFormat::read(&self.type_specific))?
     }
 
-    /// What the type-specific data say of sound; `None` of anything else than audio.
+    /// Returns the sound format in the type-specific data; `None` for anything but audio.
     pub fn audio_format(&self) -> Option<AudioFormat> {
         (self.kind == Guid::AUDIO).then(|| AudioFormat::read(&self.type_specific))?
     }
@@ -114,7 +114,7 @@ pub struct VideoFormat {
     pub pixel_bits: u16,
     /// The codec, as `WMV2`.
     pub codec: [u8; 4],
-    /// What its decoder must know.
+    /// Data that its decoder requires.
     pub codec_data: Vec<u8>,
 }
 
@@ -133,7 +133,7 @@ impl VideoFormat {
         })
     }
 
-    /// The type-specific data of it.
+    /// Returns the type-specific data of it.
     pub fn write(&self) -> Vec<u8> {
         let length = 40 + self.codec_data.len();
         let mut data = [self.width.to_le_bytes(), self.height.to_le_bytes()].concat();
@@ -165,7 +165,7 @@ pub struct AudioFormat {
     pub block_bytes: u16,
     /// Bits of a sample.
     pub sample_bits: u16,
-    /// What its decoder must know.
+    /// Data that its decoder requires.
     pub codec_data: Vec<u8>,
 }
 
@@ -184,7 +184,7 @@ impl AudioFormat {
         })
     }
 
-    /// The type-specific data of it.
+    /// Returns the type-specific data of it.
     pub fn write(&self) -> Vec<u8> {
         let mut data = [self.codec, self.channels].map(u16::to_le_bytes).concat();
         data.extend([self.sample_rate_hz, self.byte_rate].map(u32::to_le_bytes).concat());
@@ -195,14 +195,14 @@ impl AudioFormat {
     }
 }
 
-/// A leaky bucket: what a stream needs of a link that carries so much and a buffer that holds so much.
+/// A leaky bucket: the rate of a link and the size of a buffer that a stream requires.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LeakyBucket {
-    /// What runs out of it, in bits per second of media, without what packets add.
+    /// Rate at which it drains, in bits per second of media, without packet overhead.
     pub rate_bps: u32,
-    /// What it holds, in ms at that rate.
+    /// Its capacity, in ms at that rate.
     pub buffer_ms: u32,
-    /// What is in it at the beginning, in ms at that rate.
+    /// Its level at the beginning, in ms at that rate.
     pub initial_ms: u32,
 }
 
@@ -211,47 +211,48 @@ pub struct LeakyBucket {
 pub struct ExtendedStreamProperties {
     /// The stream's number.
     pub number: u8,
-    /// When it begins, in ms; 0 if that is not said.
+    /// Its begin, in ms; 0 if not declared.
     pub start_ms: u64,
-    /// When it ends, in ms; 0 if that is not said.
+    /// Its end, in ms; 0 if not declared.
     pub end_ms: u64,
     /// On average.
     pub average: LeakyBucket,
     /// At its peak; of a constant rate it is the average.
     pub peak: LeakyBucket,
-    /// Bytes of its longest media object; 0 if that is not said.
+    /// Bytes of its longest media object; 0 if not declared.
     pub max_object_bytes: u32,
-    /// Bit 0: is to be sent reliably; 1: can be sought in; 2: no key frames; 3: key frames come again for who joins.
+    /// Bit 0: is to be sent reliably; 1: can be sought in; 2: no key frames; 3: key frames are repeated for
+    /// late clients.
     pub flags: u32,
     /// Its language: a place in the file's list of languages.
     pub language: u16,
-    /// How long a media object is played on average, in units of 100 ns; 0 if that is not said.
+    /// Average duration of a media object, in units of 100 ns; 0 if not declared.
     pub frame_100ns: u64,
-    /// What it is called, in several languages.
+    /// Its names in several languages.
     pub names: Vec<StreamName>,
-    /// What its payloads' replicated data have behind the first 8 bytes.
+    /// The extensions of its payloads' replicated data, behind the first 8 bytes.
     pub extensions: Vec<PayloadExtension>,
     /// Its properties, where they are in here, which hides it from older players.
     pub properties: Option<StreamProperties>,
 }
 
-/// What a stream is called in one language.
+/// The name of a stream in one language.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct StreamName {
     /// A place in the file's list of languages.
     pub language: u16,
-    /// What it is called; files have UTF-16.
+    /// Its name; files have UTF-16.
     pub name: String,
 }
 
-/// What each payload's replicated data have more.
+/// An extension of each payload's replicated data.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct PayloadExtension {
-    /// What it is.
+    /// Its kind.
     pub system: Guid,
-    /// Bytes in each payload; 0xffff: each payload says so.
+    /// Bytes in each payload; 0xffff: each payload has its own length.
     pub bytes: u16,
-    /// What describes it.
+    /// Its description.
     pub description: Vec<u8>,
 }
 

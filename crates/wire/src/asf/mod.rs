@@ -1,7 +1,8 @@
-//! The Advanced Systems Format (ASF Specification, revision 01.20.03, Microsoft 2004, whose sections are meant): files of
-//! Windows Media as objects, data packets and media objects; read, written, and several made one of several rates.
+//! The Advanced Systems Format (ASF Specification, revision 01.20.03, Microsoft 2004; section numbers refer
+//! to it): files of Windows Media as objects, data packets and media objects; read, written, and several
+//! combined into one of several rates.
 //!
-//! What the specification leaves open is as ffmpeg writes and reads it; each place says so.
+//! Points that the specification leaves open follow ffmpeg's reader and writer; each place notes it.
 
 mod fault;
 mod fields;

@@ -1,4 +1,4 @@
-//! One file of several rates out of several files: what a server leaves streams out of.
+//! One file of several rates out of several files: a server leaves streams out of it.
 
 use super::fault::Problem;
 use super::file::Asf;
@@ -17,7 +17,7 @@ pub const MOST_STREAMS: usize = 127;
 /// Units of 100 ns.
 const UNITS_PER_MS: u64 = 10_000;
 
-/// A file of which streams are taken.
+/// A file with its selected streams.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MultiplexInput<'a> {
     /// Its bytes.
@@ -55,10 +55,10 @@ pub enum MultiplexError {
     Input {
         /// Which, counted from 0.
         input: usize,
-        /// What is wrong with it.
+        /// The fault in it.
         problem: Problem,
     },
-    /// Media objects of which parts are missing.
+    /// Media objects with missing parts.
     #[error("input {input}: parts are missing of {objects} media objects")]
     Incomplete {
         /// Which, counted from 0.
@@ -87,10 +87,10 @@ pub enum MultiplexError {
         input: usize,
         /// The number.
         stream: u8,
-        /// What the settings say.
+        /// The value in the settings.
         preroll_ms: u32,
     },
-    /// What is in front of the packets cannot be written.
+    /// The part in front of the packets cannot be written.
     #[error(transparent)]
     Head(#[from] Problem),
 }
@@ -108,10 +108,11 @@ struct Track<'a> {
 
 /// Makes one file with streams of all inputs, numbered from 1 in the order of the inputs.
 ///
-/// Each packet has payloads of one stream, and of key frames alone or of others alone. A stream's packets are sent one after
-/// another at its rate, each no earlier than its first media object begins and in time for it to be presented, the preroll
-/// later; the rate is the stream's average, or if that does not do what does. All of video exclude each other by bit rate,
-/// and so do all of audio, whose media objects all become key frames. Media objects without a byte are left out.
+/// Each packet has payloads of one stream, and of key frames alone or of others alone. A stream's packets are
+/// sent one after another at its rate, each no earlier than its first media object begins and in time for it
+/// to be presented, the preroll later; the rate is the stream's average, or the least sufficient one if that
+/// is too low. All video streams exclude each other by bit rate, and all audio streams do too; audio media
+/// objects all become key frames. Media objects without a byte are left out.
 ///
 /// # Errors
 ///
@@ -168,7 +169,7 @@ pub fn multiplex(
     Ok(file)
 }
 
-/// Takes the streams of an input, and of the first what describes its content.
+/// Adds the streams of an input, and from the first input the description of its content.
 fn take<'a>(
     place: usize,
     input: &MultiplexInput<'a>,
@@ -189,7 +190,7 @@ fn take<'a>(
     let all = || asf.header.all_streams().map(|stream| stream.number).collect();
     for from in input.streams.clone().unwrap_or_else(all) {
         let of = |object: &&MediaObject<'_>| object.stream == from && !object.data.is_empty();
-        // Of sound a player can begin with each, which ffmpeg does not say.
+        // A player can begin with each media object of sound; ffmpeg does not mark them.
         let is_sound = asf.header.stream(from).is_some_and(|stream| stream.kind == Guid::AUDIO);
         let rebased = |object: &MediaObject<'a>| {
             let begins_ms = object.presentation_ms.saturating_sub(before_ms);
@@ -210,25 +211,25 @@ fn take<'a>(
 }
 
 impl Track<'_> {
-    /// From its first media object to its last, in ms.
+    /// Returns the time from its first media object to its last, in ms.
     fn span_ms(&self) -> u64 {
         let times = self.objects.iter().map(|object| object.presentation_ms);
         (times.clone().max().unwrap_or(0) - times.min().unwrap_or(0)).into()
     }
 
-    /// How long a media object is played on average, in units of 100 ns; 0 of a single one.
+    /// Returns how long a media object is played on average, in units of 100 ns; 0 of a single one.
     fn frame_100ns(&self) -> u64 {
         (self.span_ms() * UNITS_PER_MS).checked_div(self.objects.len() as u64 - 1).unwrap_or(0)
     }
 
-    /// How long it plays, in ms: the last media object as long as the others on average.
+    /// Returns how long it plays, in ms: the last media object as long as the others on average.
     fn plays_ms(&self) -> u64 {
         let own = self.span_ms() + self.frame_100ns() / UNITS_PER_MS;
         let own = if self.objects.len() > 1 { own } else { 0 };
         own.max(self.plays_ms).max(1)
     }
 
-    /// The same of what it is on its own, for its rate.
+    /// Returns its own duration, for its rate.
     fn own_ms(&self) -> u64 {
         match self.objects.len() {
             1 => self.plays_ms.max(1),
@@ -237,8 +238,8 @@ impl Track<'_> {
     }
 }
 
-/// Says when each packet of a stream is sent, describes the stream in `header`, and returns when the last one has been sent,
-/// in ms.
+/// Sets the send time of each packet of a stream, describes the stream in `header`, and returns the time at
+/// which the last one has been sent, in ms.
 fn schedule<'a>(
     track: &Track<'_>,
     number: u8,
@@ -255,7 +256,7 @@ fn schedule<'a>(
     let (times, ends_ms) = send_times(&loads, rate_bps).ok_or(late)?;
     packets.extend(own.into_iter().zip(times).map(|(packet, send_ms)| DataPacket { send_ms, ..packet }));
 
-    // What runs out of the bucket are media, without what packets add.
+    // Media drain from the bucket, without packet overhead.
     let media: u64 = track.objects.iter().map(|object| object.data.len() as u64).sum();
     let media_bps = (u128::from(rate_bps) * u128::from(media)).div_ceil(total.into()) as u32;
     let buffer_ms = bucket_ms(&track.objects, media_bps);
@@ -275,13 +276,13 @@ fn schedule<'a>(
     Ok(ends_ms)
 }
 
-/// Says which streams exclude each other.
+/// Declares which streams exclude each other.
 fn exclude(header: &mut Header) {
     for kind in [Guid::VIDEO, Guid::AUDIO] {
         let of_kind = header.streams.iter().filter(|stream| stream.kind == kind);
         let streams: Vec<u8> = of_kind.map(|stream| stream.number).collect();
         if streams.len() > 1 {
-            // Of the plain object there is one at most (section 3.8).
+            // The plain object occurs once at most (section 3.8).
             let (kind, is_advanced) = (Guid::EXCLUSIVE_BY_BIT_RATE, !header.exclusions.is_empty());
             header.exclusions.push(MutualExclusion { kind, is_advanced, streams });
         }

@@ -5,22 +5,22 @@ use std::collections::BTreeMap;
 
 use super::packet::{DataPayload, ObjectFields};
 
-/// What a decoder takes at once: a frame of pictures, a block of sound.
+/// The unit that a decoder decodes at once: a frame of pictures, a block of sound.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MediaObject<'a> {
     /// Its stream's number.
     pub stream: u8,
-    /// Its own, which comes round.
+    /// Its own number, which wraps.
     pub number: u32,
     /// When it is presented, in ms, the preroll included.
     pub presentation_ms: u32,
-    /// True if it says that it is a key frame.
+    /// True if it is marked as a key frame.
     pub is_key: bool,
-    /// Its bytes; of one that came in one piece, where they were.
+    /// Its bytes; for one received in one piece, in their original place.
     pub data: Cow<'a, [u8]>,
 }
 
-/// Puts media objects together, of each stream one at a time. What it holds is what came, never what is announced.
+/// Puts media objects together, of each stream one at a time. It holds received data, never announced data.
 #[derive(Clone, Debug, Default)]
 pub struct ObjectAssembler {
     latest: BTreeMap<u8, Latest>,
@@ -36,7 +36,7 @@ enum Latest {
     GivenUp(u32),
 }
 
-/// A media object of which some is there.
+/// A media object received in part.
 #[derive(Clone, Debug)]
 struct Open {
     number: u32,
@@ -46,7 +46,7 @@ struct Open {
 }
 
 impl Open {
-    /// Whether `payload` is what comes next.
+    /// Returns whether `payload` is the next one.
     fn takes(&self, payload: &DataPayload<'_>) -> bool {
         self.number == payload.object
             && self.data.len() == payload.offset as usize
@@ -56,8 +56,8 @@ impl Open {
 }
 
 impl ObjectAssembler {
-    /// Takes the next payload, and gives the media object that is complete with it. One of which a part is missing when
-    /// another comes is given up.
+    /// Takes the next payload, and gives the media object that is complete with it. An incomplete one is
+    /// given up when another arrives.
     pub fn push<'a>(&mut self, payload: &DataPayload<'a>) -> Option<MediaObject<'a>> {
         let DataPayload { stream, is_key, object: number, data, .. } = *payload;
         let open = match (self.latest.remove(&stream), payload.of) {
@@ -75,7 +75,7 @@ impl ObjectAssembler {
                     None => None,
                 };
                 let Some(of) = of.filter(|_| payload.offset == 0) else {
-                    // Its first part is missing, and is told of once.
+                    // Its first part is missing, which is reported once.
                     self.given_up += u64::from(before != Some(number));
                     self.latest.insert(stream, Latest::GivenUp(number));
                     return None;
@@ -108,17 +108,17 @@ impl ObjectAssembler {
         })
     }
 
-    /// Bytes that it holds.
+    /// Returns the bytes that it holds.
     pub fn bytes(&self) -> usize {
         self.all_open().map(|open| open.data.len()).sum()
     }
 
-    /// Media objects of which it waits for more.
+    /// Returns the number of incomplete media objects.
     pub fn open(&self) -> usize {
         self.all_open().count()
     }
 
-    /// Media objects of which it had a part, and another was missing.
+    /// Returns the number of media objects that were received in part and lack another part.
     pub fn given_up(&self) -> u64 {
         self.given_up
     }

@@ -1,8 +1,8 @@
-//! Data packets: what is in front of the payloads, and each of these (section 5.2).
+//! Data packets: the fields in front of the payloads, and each payload (section 5.2).
 
 use super::fault::{Fault, Problem};
 
-/// Bytes of the longest packet that is read: what 16 bits hold, in which servers say how long one is.
+/// Bytes of the longest packet that is read: the limit of the 16 bits in which servers send its length.
 pub const MOST_PACKET_BYTES: u32 = u16::MAX as u32;
 /// Bytes of the longest media object.
 pub const MOST_OBJECT_BYTES: u32 = 16 << 20;
@@ -30,19 +30,19 @@ pub struct DataPacket<'a> {
 pub struct DataPayload<'a> {
     /// Its stream's number; 0 is no stream's.
     pub stream: u8,
-    /// True if it says that it is of a key frame.
+    /// True if it is marked as part of a key frame.
     pub is_key: bool,
-    /// The media object's number, which comes round.
+    /// The media object's number, which wraps.
     pub object: u32,
     /// Where it begins in the media object.
     pub offset: u32,
-    /// What it says of the media object; `None` where there are no replicated data.
+    /// Its fields about the media object; `None` where there are no replicated data.
     pub of: Option<ObjectFields>,
     /// Its bytes.
     pub data: &'a [u8],
 }
 
-/// What each payload repeats of its media object.
+/// The fields of a media object that each payload repeats.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ObjectFields {
     /// Bytes of the whole media object, at most [`MOST_OBJECT_BYTES`].
@@ -52,7 +52,7 @@ pub struct ObjectFields {
 }
 
 impl<'a> DataPacket<'a> {
-    /// Reads a packet. What `packet` has behind the length that the packet itself says is padding.
+    /// Reads a packet. Bytes of `packet` behind its declared length are padding.
     ///
     /// # Errors
     ///
@@ -77,23 +77,24 @@ impl<'a> DataPacket<'a> {
         Ok(DataPacket { send_ms: front.send_ms, duration_ms: front.duration_ms, padding_bytes, payloads })
     }
 
-    /// The stream that all of its payloads are of, if they are of one.
+    /// Returns the stream that all of its payloads are of, if they are of one.
     pub fn stream(&self) -> Option<u8> {
         let first = self.payloads.first()?.stream;
         self.payloads.iter().all(|payload| payload.stream == first).then_some(first)
     }
 
-    /// True if all of its payloads are of key frames.
+    /// Returns true if all of its payloads are of key frames.
     pub fn is_key(&self) -> bool {
         self.payloads.iter().all(|payload| payload.is_key)
     }
 }
 
-/// The same packet without its padding and with its length in 16 bits, as RTP carries it ([MS-RTSP] section 2.2.1).
+/// Returns the same packet without its padding and with its length in 16 bits, as RTP carries it ([MS-RTSP]
+/// section 2.2.1).
 ///
 /// # Errors
 ///
-/// If what is in front of the payloads is cut short or contradicts itself, or the packet is longer than
+/// If the part in front of the payloads is cut short or contradicts itself, or the packet is longer than
 /// [`MOST_PACKET_BYTES`].
 pub fn without_padding(packet: &[u8]) -> Result<Vec<u8>, Problem> {
     let front = Front::read(packet)?;
@@ -116,7 +117,8 @@ pub fn without_padding(packet: &[u8]) -> Result<Vec<u8>, Problem> {
     Ok(bytes)
 }
 
-/// What is in front of a packet's payloads: error correction data and what says how to read the rest.
+/// The fields in front of a packet's payloads: error correction data and the types of the lengths that
+/// follow.
 struct Front {
     /// Where the flags begin, behind the error correction data.
     flags_at: usize,
@@ -199,13 +201,13 @@ impl<'a> Cursor<'a> {
         Ok(taken)
     }
 
-    /// A number of up to 4 bytes.
+    /// Returns a number of up to 4 bytes.
     fn number(&mut self, what: &'static str, bytes: usize) -> Result<u32, Problem> {
         let taken = self.take(what, bytes)?;
         Ok(taken.iter().rev().fold(0, |number, &byte| number << 8 | u32::from(byte)))
     }
 
-    /// A number whose length the lowest two bits of `length_type` say: none, 1, 2 or 4 bytes.
+    /// Reads a number of the length in the lowest two bits of `length_type`: none, 1, 2 or 4 bytes.
     fn sized(&mut self, what: &'static str, length_type: u8) -> Result<Option<u32>, Problem> {
         match length_type & 3 {
             0 => Ok(None),
@@ -214,7 +216,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// One payload with what is in front of it. How long it is is said in front of each of several.
+    /// Reads one payload with the fields in front of it. Where there are several, each has its length in
+    /// front.
     fn payload(
         &mut self,
         flags: u8,
@@ -236,7 +239,7 @@ impl<'a> Cursor<'a> {
                 self.at = rest.at + length;
                 rest.packet = &self.packet[..self.at];
                 let mut next = DataPayload { stream, is_key, object, offset: 0, of: None, data: &[] };
-                // What is the offset elsewhere is the first one's presentation time.
+                // The field of the offset holds the first one's presentation time here.
                 let mut presentation_ms = offset;
                 while !rest.left().is_empty() {
                     let bytes = rest.number("sub-payload length", 1)?;
@@ -272,7 +275,7 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// How long the payload is that comes next: as it says, or up to the padding.
+    /// Returns the length of the next payload: the declared one, or up to the padding.
     fn data_bytes(&mut self, length_type: Option<u8>) -> Result<usize, Problem> {
         let Some(length_type) = length_type else { return Ok(self.left().len()) };
         let length = self.sized("payload length", length_type)?.unwrap_or(0) as usize;

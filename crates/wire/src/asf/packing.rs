@@ -4,10 +4,10 @@ use super::object::MediaObject;
 use super::packet::{DataPacket, DataPayload, ObjectFields};
 use super::write::{packet_bytes, room};
 
-/// A piece of a media object that does not end with it is no shorter than this, or its packet is left as it is: what is in
-/// front of a payload has 17 B.
+/// A piece of a media object that does not end with it is no shorter than this, or its packet is left as it
+/// is: the fields in front of a payload have 17 B.
 const LEAST_PIECE_BYTES: usize = 64;
-/// Bytes of the smallest packets: a piece, and what is in front of it.
+/// Bytes of the smallest packets: a piece, and the fields in front of it.
 pub(super) const LEAST_PACKET_BYTES: u32 = 128;
 
 /// Puts `objects` into packets of `stream` that need at most `most_bytes`, 128 or more, of key frames alone or of others
@@ -43,7 +43,7 @@ pub fn pack<'a>(
             let (data, left) = rest.split_at(rest.len().min(room));
             let offset = of.bytes - rest.len() as u32;
             let is_key = object.is_key;
-            // It comes round after 8 bits.
+            // It wraps after 8 bits.
             open.push(DataPayload { stream, is_key, object: number & 0xff, offset, of: Some(of), data });
             rest = left;
         }
@@ -64,7 +64,7 @@ pub(super) struct Load {
 }
 
 impl Load {
-    /// The packets of one stream, whose presentation times have the preroll in them.
+    /// Returns the packets of one stream, with the preroll in their presentation times.
     pub(super) fn of(packets: &[DataPacket<'_>], preroll_ms: u32) -> Vec<Load> {
         let mut ready_ms = 0;
         let load = |packet: &DataPacket<'_>| {
@@ -76,14 +76,14 @@ impl Load {
         packets.iter().map(load).collect()
     }
 
-    /// Bytes of all.
+    /// Returns the bytes of all.
     pub(super) fn bytes(loads: &[Load]) -> u64 {
         loads.iter().map(|load| load.bytes).sum()
     }
 }
 
-/// When each packet is sent, in ms, and the last one's end, if a link of `rate_bps` carries one after another; `None` if
-/// one of them comes too late.
+/// Returns the send time of each packet, in ms, and the last one's end, if a link of `rate_bps` carries one
+/// after another; `None` if one of them is too late.
 pub(super) fn send_times(loads: &[Load], rate_bps: u32) -> Option<(Vec<u32>, u32)> {
     const NS: u64 = 1_000_000;
     let mut free_ns = 0;
@@ -99,7 +99,8 @@ pub(super) fn send_times(loads: &[Load], rate_bps: u32) -> Option<(Vec<u32>, u32
     Some((times, free_ns.div_ceil(NS) as u32))
 }
 
-/// The least rate from `from_bps` on at which no packet comes too late; `None` if there is none in 32 bits.
+/// Returns the least rate from `from_bps` on at which no packet is too late; `None` if there is none in 32
+/// bits.
 pub(super) fn least_rate_bps(loads: &[Load], from_bps: u32) -> Option<u32> {
     let fits = |rate| send_times(loads, rate).is_some();
     let (mut low, mut high) = (from_bps.max(1), u32::MAX);
@@ -117,10 +118,11 @@ pub(super) fn least_rate_bps(loads: &[Load], from_bps: u32) -> Option<u32> {
     Some(high)
 }
 
-/// What a bucket out of which `rate_bps` run holds at most, in ms at that rate, if each media object comes when it begins.
+/// Returns the highest level of a bucket that drains at `rate_bps`, in ms at that rate, if each media object
+/// arrives at its begin.
 pub(super) fn bucket_ms(objects: &[MediaObject<'_>], rate_bps: u32) -> u32 {
     let rate = u128::from(rate_bps.max(1));
-    // In bits times 1000, so that what runs out in a ms is a whole number.
+    // In bits times 1000: the amount drained in a ms is a whole number.
     let (mut level, mut most, mut before_ms) = (0u128, 0, 0);
     for object in objects {
         let passed_ms = object.presentation_ms.saturating_sub(before_ms);

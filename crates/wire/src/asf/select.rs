@@ -16,27 +16,27 @@ impl Default for StreamSelection {
 }
 
 impl StreamSelection {
-    /// All of these streams.
+    /// Returns all of these streams.
     pub fn of(streams: &[u8]) -> Self {
         let mut selection = StreamSelection::default();
         streams.iter().for_each(|&stream| selection.set(stream, ThinningLevel::All));
         selection
     }
 
-    /// From now on so much of `stream`; a number above 127 is that of no stream.
+    /// Sets the level of `stream` from now on; a number above 127 is that of no stream.
     pub fn set(&mut self, stream: u8, level: ThinningLevel) {
         if let Some(place) = self.levels.get_mut(usize::from(stream)) {
             *place = level;
         }
     }
 
-    /// How much of `stream` is sent.
+    /// Returns how much of `stream` is sent.
     pub fn level(&self, stream: u8) -> ThinningLevel {
         self.levels.get(usize::from(stream)).copied().unwrap_or(ThinningLevel::Nothing)
     }
 
-    /// Whether a packet goes: it has a payload that goes. Packets of [`super::multiplex`] have all of theirs of one stream,
-    /// and of key frames alone or of others alone.
+    /// Returns whether a packet is sent: at least one of its payloads is selected. Packets of
+    /// [`super::multiplex`] have all of theirs of one stream, and of key frames alone or of others alone.
     pub fn takes(&self, packet: &DataPacket<'_>) -> bool {
         packet.payloads.iter().any(|payload| match self.level(payload.stream) {
             ThinningLevel::All => true,

@@ -1,4 +1,4 @@
-//! A writer of packets in every form, and what the parts of the test share.
+//! A writer of packets in every form, and helpers that the parts of the test share.
 
 mod broken;
 mod files;
@@ -18,12 +18,13 @@ fn sized(length_type: u8, number: u32) -> Vec<u8> {
     number.to_le_bytes()[..[0, 1, 2, 4][usize::from(length_type)]].to_vec()
 }
 
-/// What of a number is in so many.
+/// Returns the bits of a number that a field of this length holds.
 fn kept(length_type: u8, number: u32) -> u32 {
     [0, 0xff, 0xffff, u32::MAX][usize::from(length_type)] & number
 }
 
-/// How a packet is written: the types of length of its fields, and what is in those that say nothing of its payloads.
+/// How a packet is written: the types of length of its fields, and the values of fields unrelated to its
+/// payloads.
 #[derive(Clone, Copy, Debug)]
 struct Form {
     correction_bytes: Option<u8>,
@@ -33,9 +34,9 @@ struct Form {
     object: u8,
     offset: u8,
     replicated: u8,
-    /// `None`: a single payload, which goes on to the end.
+    /// `None`: a single payload, which extends to the end.
     payload_length: Option<u8>,
-    /// Bytes of padding within the packet's length, as far as its length's type goes.
+    /// Bytes of padding within the packet's length, as far as its length's type allows.
     padding_bytes: u32,
 }
 
@@ -77,7 +78,7 @@ impl Form {
         kept(self.padding, self.padding_bytes)
     }
 
-    /// A packet, in front of whose payloads is how many there are.
+    /// Returns a packet with the number of payloads in front of them.
     fn packet(&self, send_ms: u32, duration_ms: u16, payloads: &[Vec<u8>]) -> Vec<u8> {
         let mut front = Vec::new();
         if let Some(bytes) = self.correction_bytes {

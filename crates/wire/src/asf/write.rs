@@ -1,4 +1,4 @@
-//! What is in front of a file's packets, and a packet.
+//! Writes the part in front of a file's packets, and a packet.
 
 use super::fault::{Fault, Problem};
 use super::guid::Guid;
@@ -34,7 +34,7 @@ impl Content {
         self.put(&number.to_le_bytes())
     }
 
-    /// How many of `field` follow.
+    /// Returns how many of `field` follow.
     fn count(self, field: &'static str, length: usize) -> Result<Self, Problem> {
         match u16::try_from(length) {
             Ok(count) => Ok(self.u16(count)),
@@ -42,7 +42,7 @@ impl Content {
         }
     }
 
-    /// The same in 32 bits.
+    /// Returns the same in 32 bits.
     fn long_count(self, field: &'static str, length: usize) -> Result<Self, Problem> {
         match u32::try_from(length) {
             Ok(count) => Ok(self.u32(count)),
@@ -54,15 +54,16 @@ impl Content {
         Fault::TooLong { object: self.object, field, length, limit }.at(0)
     }
 
-    /// The object, with its header.
+    /// Returns the object, with its header.
     fn object(self) -> Vec<u8> {
         let length = self.bytes.len() as u64 + 24;
         [&self.object.0[..], &length.to_le_bytes(), &self.bytes].concat()
     }
 }
 
-/// What a file of this header begins with: the Header Object and the beginning of the Data Object, behind which are as many
-/// packets as the file's properties say, or as come if it is a broadcast of none ([`super::FLAG_BROADCAST`]).
+/// Returns the beginning of a file with this header: the Header Object and the beginning of the Data Object.
+/// Behind it are as many packets as the file's properties declare, or any number in a broadcast of no
+/// declared number ([`super::FLAG_BROADCAST`]).
 ///
 /// # Errors
 ///
@@ -164,9 +165,10 @@ fn extended_properties(of: &ExtendedStreamProperties) -> Result<Vec<u8>, Problem
 /// How long a packet is that is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PacketSize {
-    /// So many bytes, with padding, as in a file.
+    /// This many bytes, with padding, as in a file.
     Fixed(u32),
-    /// What its payloads need, with its length in 16 bits, as RTP carries it ([MS-RTSP] section 2.2.1).
+    /// The bytes that its payloads need, with its length in 16 bits, as RTP carries it ([MS-RTSP] section
+    /// 2.2.1).
     Stripped,
 }
 
@@ -177,7 +179,8 @@ const PAYLOAD_FRONT_BYTES: usize = 15;
 /// Payloads that a packet can have.
 const MOST_PAYLOADS: usize = 63;
 
-/// Bytes of data that one more payload can have in a packet of at most `most_bytes`; `None` if it has no place at all.
+/// Returns the bytes of data that one more payload can have in a packet of at most `most_bytes`; `None` if it
+/// has no place at all.
 pub(super) fn room(payloads: &[DataPayload<'_>], most_bytes: usize) -> Option<usize> {
     let front = match payloads.len() {
         0 => FRONT_BYTES + PAYLOAD_FRONT_BYTES,
@@ -188,7 +191,7 @@ pub(super) fn room(payloads: &[DataPayload<'_>], most_bytes: usize) -> Option<us
     most_bytes.checked_sub(front)
 }
 
-/// Bytes of a packet with these payloads, without padding.
+/// Returns the bytes of a packet with these payloads, without padding.
 pub(super) fn packet_bytes(payloads: &[DataPayload<'_>]) -> usize {
     let data: usize = payloads.iter().map(|payload| PAYLOAD_FRONT_BYTES + payload.data.len()).sum();
     match payloads {
@@ -198,13 +201,13 @@ pub(super) fn packet_bytes(payloads: &[DataPayload<'_>]) -> usize {
     }
 }
 
-/// A packet with the payloads of `packet`, whose `padding_bytes` do not count. Of a media object's number the lowest 8 bits
-/// are written.
+/// Writes a packet with the payloads of `packet`; its `padding_bytes` do not count. A media object's number
+/// is written in its lowest 8 bits.
 ///
 /// # Errors
 ///
-/// If there is no payload, or more than 63, one without what it says of its media object, one of no stream, or they do not
-/// fit into `size`, or into [`MOST_PACKET_BYTES`].
+/// If there is no payload, or more than 63, one without its fields about the media object, one of no stream,
+/// or they do not fit into `size`, or into [`MOST_PACKET_BYTES`].
 pub fn write_packet(packet: &DataPacket<'_>, size: PacketSize) -> Result<Vec<u8>, Problem> {
     let payloads = &packet.payloads;
     let needed = packet_bytes(payloads);

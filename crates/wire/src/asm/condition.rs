@@ -2,10 +2,11 @@
 
 use std::fmt;
 
-/// An expression. True is what is not 0: comparisons, [`All`](Self::All) and [`Any`](Self::Any) have the value 1 or 0.
+/// An expression. A value other than 0 is true: comparisons, [`All`](Self::All) and [`Any`](Self::Any) have
+/// the value 1 or 0.
 ///
-/// What is read has two parts or more in [`All`](Self::All) and [`Any`](Self::Any), and finite numbers; what has not is not
-/// read back as it was.
+/// A parsed expression has two parts or more in [`All`](Self::All) and [`Any`](Self::Any), and finite
+/// numbers; any other is not read back as it was.
 #[derive(Clone, PartialEq, Debug)]
 pub enum AsmCondition {
     /// A number.
@@ -68,10 +69,11 @@ impl fmt::Display for AsmOperator {
 }
 
 impl AsmCondition {
-    /// The variable that says a player's bandwidth in bit/s.
+    /// The variable that holds a player's bandwidth in bit/s.
     pub const BANDWIDTH: &str = "Bandwidth";
 
-    /// `$Bandwidth` is at least `from_bps` and, if there is an end, below `to_bps`.
+    /// Returns the condition that `$Bandwidth` is at least `from_bps` and, if there is an end, below
+    /// `to_bps`.
     pub fn bandwidth(from_bps: u32, to_bps: Option<u32>) -> Self {
         let compare = |operator, bps: u32| {
             let variable = AsmCondition::Variable(Self::BANDWIDTH.into());
@@ -85,7 +87,7 @@ impl AsmCondition {
         }
     }
 
-    /// Whether it holds where the variables, by their names without `$`, have these values.
+    /// Returns whether it holds where the variables, by their names without `$`, have these values.
     pub fn holds(&self, variables: &dyn Fn(&str) -> f64) -> bool {
         self.value(variables) != 0.0
     }
@@ -114,7 +116,7 @@ impl AsmCondition {
         }
     }
 
-    /// Says every number that stands beside `$Bandwidth` in a comparison.
+    /// Reports every number beside `$Bandwidth` in a comparison.
     pub(super) fn bandwidths(&self, say: &mut dyn FnMut(f64)) {
         let is_bandwidth = |side: &AsmCondition| matches!(side, AsmCondition::Variable(name) if name.eq_ignore_ascii_case(Self::BANDWIDTH));
         match self {
@@ -136,7 +138,7 @@ impl AsmCondition {
         }
     }
 
-    /// What is not one word gets parentheses.
+    /// Parts of more than one word get parentheses.
     fn write_part(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             AsmCondition::Number(_) | AsmCondition::Variable(_) => write!(f, "{self}"),

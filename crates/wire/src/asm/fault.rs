@@ -1,18 +1,18 @@
-//! What is wrong with text that should be a rule book.
+//! Faults of text that should be a rule book.
 
 use super::{MOST_BOOK_BYTES, MOST_DEPTH, MOST_NUMBER_BYTES, MOST_RULES};
 
-/// What is wrong, and where.
+/// A fault and its place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("at byte {at}: {fault}")]
 pub struct Problem {
     /// Bytes of the text before it.
     pub at: usize,
-    /// What it is.
+    /// The fault.
     pub fault: Fault,
 }
 
-/// What is wrong.
+/// The kinds of fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Fault {
     /// The text is too long.
@@ -30,7 +30,7 @@ pub enum Fault {
     /// One too few.
     #[error("a ')' is missing")]
     Parenthesis,
-    /// Nothing of what may follow a condition.
+    /// None of the characters that may follow a condition.
     #[error("a condition that ends neither with ',' nor with ';'")]
     Condition,
     /// No number, or one that is too long or above 10^18.
@@ -51,7 +51,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// It is at this byte.
+    /// Returns the problem of this fault at this byte.
     pub(super) fn at(self, at: usize) -> Problem {
         Problem { at, fault: self }
     }

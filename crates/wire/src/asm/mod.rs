@@ -1,17 +1,18 @@
 //! ASM rule books (RealNetworks' Adaptive Stream Management): which parts of a stream a player takes at which bandwidth.
 //! Text to rules and back, no I/O.
 //!
-//! A book is rules, each of which ends with `;`. A rule is an optional condition and properties, separated by commas:
+//! A book is a list of rules that each end with `;`. A rule is an optional condition and properties,
+//! separated by commas:
 //!
 //! ```text
 //! #($Bandwidth >= 34000) && ($Bandwidth < 45000),AverageBandwidth=34000,Priority=9;
 //! #($Bandwidth >= 34000) && ($Bandwidth < 45000),AverageBandwidth=0,Priority=5,OnDepend="0";
 //! ```
 //!
-//! Rules are numbered from 0 in their order, and packets and subscriptions name them by that. A condition has `&&`, `||`,
-//! `<`, `<=`, `>`, `>=`, `==`, `!=`, parentheses, decimal numbers and variables, of which `$Bandwidth` (bit/s) is the one
-//! that matters; one that nobody set is 0, which is false. The form is that of the books that RealNetworks' encoders write
-//! and that FFmpeg and GStreamer read; case matters in none of its words.
+//! Rules are numbered from 0 in their order, and packets and subscriptions name them by that. A condition has
+//! `&&`, `||`, `<`, `<=`, `>`, `>=`, `==`, `!=`, parentheses, decimal numbers and variables. `$Bandwidth`
+//! (bit/s) is the one that matters; an unset variable is 0, which is false. The form is that of the books
+//! that RealNetworks' encoders write and that FFmpeg and GStreamer read; case matters in none of its words.
 //!
 //! Bounds: [`MOST_BOOK_BYTES`] for a book, [`MOST_RULES`] in it, [`MOST_DEPTH`] for parentheses, and [`MOST_NUMBER_BYTES`]
 //! for a number.

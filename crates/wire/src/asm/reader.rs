@@ -44,7 +44,7 @@ impl<'a> Reader<'a> {
         fault.at(self.at())
     }
 
-    /// What is left, from the next character on that is no blank.
+    /// Returns the rest from the next non-blank character on.
     fn after_blanks(&mut self) -> &'a str {
         self.rest = self.rest.trim_start();
         self.rest
@@ -57,7 +57,7 @@ impl<'a> Reader<'a> {
         rest.is_some()
     }
 
-    /// Everything before a character that `belongs` does not know.
+    /// Returns everything before the first character that `belongs` rejects.
     fn while_in(&mut self, belongs: impl Fn(char) -> bool) -> &'a str {
         let end = self.rest.find(|c| !belongs(c)).unwrap_or(self.rest.len());
         let (taken, rest) = self.rest.split_at(end);
@@ -120,7 +120,7 @@ impl<'a> Reader<'a> {
         AsmProperty::new(name, value, quoted).map_err(|fault| fault.at(at))
     }
 
-    /// `a || b`, with room for so many parentheses.
+    /// Reads `a || b`, with room for this many parentheses.
     fn any(&mut self, room: usize) -> Result<AsmCondition, Problem> {
         let mut parts = vec![self.all(room)?];
         while self.takes("||") {
@@ -129,7 +129,7 @@ impl<'a> Reader<'a> {
         Ok(one_or(parts, AsmCondition::Any))
     }
 
-    /// `a && b`.
+    /// Reads `a && b`.
     fn all(&mut self, room: usize) -> Result<AsmCondition, Problem> {
         let mut parts = vec![self.comparison(room)?];
         while self.takes("&&") {
@@ -138,7 +138,7 @@ impl<'a> Reader<'a> {
         Ok(one_or(parts, AsmCondition::All))
     }
 
-    /// `a < b`, or one side alone.
+    /// Reads `a < b`, or one side alone.
     fn comparison(&mut self, room: usize) -> Result<AsmCondition, Problem> {
         let left = self.operand(room)?;
         let operator = AsmOperator::ALL.into_iter().find(|(sign, _)| self.takes(sign));
@@ -169,7 +169,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The one part, or all of them.
+/// Returns the one part, or all of them.
 fn one_or(mut parts: Vec<AsmCondition>, all: fn(Vec<AsmCondition>) -> AsmCondition) -> AsmCondition {
     if parts.len() == 1 { parts.remove(0) } else { all(parts) }
 }

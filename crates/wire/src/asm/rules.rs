@@ -12,12 +12,12 @@ pub struct AsmRuleBook {
     pub rules: Vec<AsmRule>,
 }
 
-/// When some packets of a stream are sent, and what is known of them.
+/// When some packets of a stream are sent, and their properties.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct AsmRule {
     /// When it holds; always, if there is none.
     pub condition: Option<AsmCondition>,
-    /// What is known, in order.
+    /// The properties, in order.
     pub properties: Vec<AsmProperty>,
 }
 
@@ -30,19 +30,20 @@ pub struct AsmProperty {
 }
 
 impl AsmRuleBook {
-    /// The numbers of the rules that hold at a bandwidth in bit/s, all other variables being 0.
+    /// Returns the numbers of the rules that hold at a bandwidth in bit/s, all other variables being 0.
     pub fn holding(&self, bandwidth_bps: f64) -> impl Iterator<Item = usize> + '_ {
         let hold = move |rule: &AsmRule| rule.holds(bandwidth_bps);
         self.rules.iter().enumerate().filter(move |(_, rule)| hold(rule)).map(|(number, _)| number)
     }
 
-    /// What the rules need together that hold at a bandwidth, in bit/s.
+    /// Returns the rate that the rules valid at a bandwidth need together, in bit/s.
     pub fn average_bandwidth_bps(&self, bandwidth_bps: f64) -> u64 {
         let average = |number: usize| self.rules[number].average_bandwidth_bps().unwrap_or(0);
         self.holding(bandwidth_bps).map(average).fold(0, u64::saturating_add)
     }
 
-    /// The bandwidths in bit/s that conditions name, each once, the lowest first: where other rules begin to hold.
+    /// Returns the bandwidths in bit/s that conditions name, each once, the lowest first: where other rules
+    /// begin to hold.
     pub fn bandwidths(&self) -> Vec<f64> {
         let mut found = Vec::new();
         for condition in self.rules.iter().filter_map(|rule| rule.condition.as_ref()) {
@@ -57,7 +58,7 @@ impl AsmRuleBook {
 impl AsmRule {
     /// `AverageBandwidth`, in bit/s.
     pub const AVERAGE_BANDWIDTH: &str = "AverageBandwidth";
-    /// `Priority`: 10 is what has to come, 9 key frames, 5 what depends on these.
+    /// `Priority`: 10 is required, 9 key frames, 5 packets that depend on these.
     pub const PRIORITY: &str = "Priority";
     /// `OnDepend`: rules without which this one's packets are of no use.
     pub const ON_DEPEND: &str = "OnDepend";
@@ -68,26 +69,26 @@ impl AsmRule {
     /// `DropByN`: the server may leave packets out, one of every N.
     pub const DROP_BY_N: &str = "DropByN";
 
-    /// Without properties.
+    /// Returns a rule without properties.
     pub fn when(condition: Option<AsmCondition>) -> Self {
         AsmRule { condition, properties: Vec::new() }
     }
 
-    /// With one property more, as `name=value`. Panics where [`AsmProperty::new`] has a fault.
+    /// Adds one property, as `name=value`. Panics where [`AsmProperty::new`] has a fault.
     pub fn with(mut self, name: &str, value: impl fmt::Display) -> Self {
         let property = AsmProperty::new(name, &value.to_string(), false);
         self.properties.push(property.expect("a name and a value that can be written"));
         self
     }
 
-    /// With one property more, as `name="value"`. Panics where [`AsmProperty::new`] has a fault.
+    /// Adds one property, as `name="value"`. Panics where [`AsmProperty::new`] has a fault.
     pub fn with_quoted(mut self, name: &str, value: impl fmt::Display) -> Self {
         let property = AsmProperty::new(name, &value.to_string(), true);
         self.properties.push(property.expect("a name and a value that can be written"));
         self
     }
 
-    /// Whether it holds at a bandwidth in bit/s, all other variables being 0.
+    /// Returns whether it holds at a bandwidth in bit/s, all other variables being 0.
     pub fn holds(&self, bandwidth_bps: f64) -> bool {
         let variables = |name: &str| {
             if name.eq_ignore_ascii_case(AsmCondition::BANDWIDTH) { bandwidth_bps } else { 0.0 }
@@ -95,13 +96,13 @@ impl AsmRule {
         self.condition.as_ref().is_none_or(|condition| condition.holds(&variables))
     }
 
-    /// The value of the first property of a name, whose case does not matter.
+    /// Returns the value of the first property of a name, in any case.
     pub fn property(&self, name: &str) -> Option<&str> {
         let named = self.properties.iter().find(|property| property.name.eq_ignore_ascii_case(name));
         named.map(|property| &*property.value)
     }
 
-    /// Whether a property is `T`, `True` or a number other than 0.
+    /// Returns whether a property is `T`, `True` or a number other than 0.
     pub fn is_set(&self, name: &str) -> bool {
         self.property(name).is_some_and(|value| {
             let is_true = ["t", "true"].iter().any(|word| value.eq_ignore_ascii_case(word));
@@ -109,28 +110,28 @@ impl AsmRule {
         })
     }
 
-    /// [`AVERAGE_BANDWIDTH`](Self::AVERAGE_BANDWIDTH), if it is a number.
+    /// Returns [`AVERAGE_BANDWIDTH`](Self::AVERAGE_BANDWIDTH), if it is a number.
     pub fn average_bandwidth_bps(&self) -> Option<u64> {
         self.property(Self::AVERAGE_BANDWIDTH)?.parse().ok()
     }
 
-    /// [`PRIORITY`](Self::PRIORITY), if it is a number.
+    /// Returns [`PRIORITY`](Self::PRIORITY), if it is a number.
     pub fn priority(&self) -> Option<u32> {
         self.property(Self::PRIORITY)?.parse().ok()
     }
 
-    /// [`ON_DEPEND`](Self::ON_DEPEND): numbers, separated by commas; what is none is left out.
+    /// Returns [`ON_DEPEND`](Self::ON_DEPEND): numbers, separated by commas; other text is left out.
     pub fn on_depend(&self) -> impl Iterator<Item = usize> + '_ {
         let list = self.property(Self::ON_DEPEND).unwrap_or_default();
         list.split(',').filter_map(|number| number.trim().parse().ok())
     }
 
-    /// [`TIMESTAMP_DELIVERY`](Self::TIMESTAMP_DELIVERY).
+    /// Returns whether [`TIMESTAMP_DELIVERY`](Self::TIMESTAMP_DELIVERY) is set.
     pub fn is_timestamp_delivered(&self) -> bool {
         self.is_set(Self::TIMESTAMP_DELIVERY)
     }
 
-    /// [`DROP_BY_N`](Self::DROP_BY_N).
+    /// Returns whether [`DROP_BY_N`](Self::DROP_BY_N) is set.
     pub fn drops_by_n(&self) -> bool {
         self.is_set(Self::DROP_BY_N)
     }
@@ -159,13 +160,13 @@ impl AsmProperty {
         &self.value
     }
 
-    /// Its value stands in quotes.
+    /// Returns whether its value is in quotes.
     pub fn is_quoted(&self) -> bool {
         self.quoted
     }
 }
 
-/// What names have; digits, `-` and `.` do not begin one.
+/// Returns whether names may contain `c`; digits, `-` and `.` do not begin one.
 pub(super) fn is_in_names(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.')
 }

@@ -66,7 +66,7 @@ fn a_book_is_made_as_it_is_written() {
 
 #[test]
 fn books_are_read_as_they_come() {
-    // A file's own book, and one from a session description, whose quotes have backslashes.
+    // A file's own book, and one from a session description with backslashes before its quotes.
     let file = book("#($Bandwidth >= 0),Stream0Bandwidth = 64082, Stream1Bandwidth = 935918 ; ");
     assert_eq!(file.rules.len(), 1);
     assert_eq!(file.rules[0].property("stream1bandwidth"), Some("935918"));
@@ -87,7 +87,7 @@ fn conditions_bind_as_in_c() {
         holding("#$bandwidth==5;#$Bandwidth!=5;#5<=$Bandwidth;#$Bandwidth>5;#-1 < 0.5;", 5.0),
         [0, 2, 4]
     );
-    // Nobody set it: it is 0.
+    // It is unset, therefore 0.
     assert_eq!(holding("#$OldPNMPlayer;#$OldPNMPlayer == 0;#($A < 1) == ($B < 1);", 5.0), [1, 2]);
     let variables = |name: &str| if name == "A" { 2.0 } else { 0.0 };
     let book = book("#($A > 1) && ($B < 1);");
@@ -173,7 +173,7 @@ proptest! {
         prop_assert_eq!(book.to_string().parse(), Ok(book));
     }
 
-    /// Any text is a book or a problem; what is read is written and read again as the same.
+    /// Any text is a book or a problem; a parsed book is written and read again as the same.
     #[test]
     fn takes_any_text(text in prop_oneof![
         any::<String>(),

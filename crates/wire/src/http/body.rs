@@ -7,7 +7,7 @@ use crate::incoming::Incoming;
 /// How a body ends.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Framing {
-    /// After so many bytes.
+    /// After this many bytes.
     Length(u64),
     /// With the last chunk.
     Chunked(Chunked),
@@ -23,14 +23,14 @@ impl Framing {
         Ok(Framing::Length(content_length(&request.headers)?.unwrap_or(0)))
     }
 
-    /// Of the answer to a request that was HEAD or not.
+    /// Returns the body of a response, to a HEAD request or another.
     pub fn of_response(response: &Response, to_head: bool) -> Result<Self, Fault> {
         if to_head || response.is_interim() || matches!(response.status, 204 | 304) {
             return Ok(Framing::Length(0));
         }
         match coding(&response.headers)? {
             Some(Coding::Chunked) => Ok(chunked()),
-            // What it is coded with, nobody here undoes.
+            // This module decodes no other transfer coding.
             Some(Coding::Other) => Err(Fault::TransferCoding),
             None => Ok(content_length(&response.headers)?.map_or(Framing::UntilClose, Framing::Length)),
         }
@@ -49,7 +49,7 @@ enum Coding {
 
 fn coding(headers: &HttpHeaders) -> Result<Option<Coding>, Fault> {
     let Some(codings) = headers.list("Transfer-Encoding") else { return Ok(None) };
-    // Whoever reads the one where another reads the other takes a body for a message (section 6.1).
+    // A reader that uses one while another uses the other takes a body for a message (section 6.1).
     if headers.all("Content-Length").next().is_some() {
         return Err(Fault::TwoLengths);
     }
@@ -57,7 +57,7 @@ fn coding(headers: &HttpHeaders) -> Result<Option<Coding>, Fault> {
     Ok(Some(if is_chunked { Coding::Chunked } else { Coding::Other }))
 }
 
-/// The same number several times is that number.
+/// Returns the length; the same number several times is that number.
 fn content_length(headers: &HttpHeaders) -> Result<Option<u64>, Fault> {
     let mut found = None;
     for value in headers.all("Content-Length").flat_map(|value| value.split(',')) {
@@ -99,16 +99,16 @@ impl Default for Part {
     }
 }
 
-/// What comes next in a chunked body.
+/// The next element of a chunked body.
 pub enum Next {
-    /// So much data.
+    /// This many bytes of data.
     Data(u64),
     /// Nothing: it has ended.
     End,
 }
 
 impl Chunked {
-    /// So many bytes of data were taken.
+    /// Notes that this many bytes of data were taken.
     pub fn took(&mut self, bytes: u64) {
         if let Part::Data(left) = &mut self.part {
             *left -= bytes;

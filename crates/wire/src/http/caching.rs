@@ -1,5 +1,5 @@
-//! What validates a stored response (RFC 9110 sections 8.8.3 and 13) and what may be stored (RFC 9111 section 5.2).
-//! Dates are not read: a trial has no calendar, and every response of ours has an entity tag.
+//! Validators of a stored response (RFC 9110 sections 8.8.3 and 13) and permission to store one (RFC 9111
+//! section 5.2). Dates are not read: a trial has no calendar, and every response of ours has an entity tag.
 
 use std::fmt::{self, Display};
 use std::str::FromStr;
@@ -9,19 +9,19 @@ use super::ranges::{NoValue, number};
 /// An entity tag (RFC 9110 section 8.8.3).
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct EntityTag {
-    /// It says no more than that two are worth the same.
+    /// It declares only that two are equivalent.
     pub weak: bool,
-    /// What is between the quotes.
+    /// The text between the quotes.
     pub tag: String,
 }
 
 impl EntityTag {
-    /// Byte for byte the same (section 8.8.3.2): what ranges may be joined by.
+    /// Returns whether they are byte for byte the same (section 8.8.3.2), as joining ranges requires.
     pub fn is_same(&self, other: &EntityTag) -> bool {
         !self.weak && !other.weak && self.tag == other.tag
     }
 
-    /// Worth the same.
+    /// Returns whether they are equivalent.
     pub fn is_like(&self, other: &EntityTag) -> bool {
         self.tag == other.tag
     }
@@ -61,7 +61,7 @@ pub enum TagCondition {
 }
 
 impl TagCondition {
-    /// If-None-Match: what is there is among them.
+    /// Returns whether the current tag is among them (If-None-Match).
     pub fn has_like(&self, tag: &EntityTag) -> bool {
         match self {
             TagCondition::Any => true,
@@ -69,7 +69,7 @@ impl TagCondition {
         }
     }
 
-    /// If-Match: what is there is among them, byte for byte.
+    /// Returns whether the current tag is among them, byte for byte (If-Match).
     pub fn has_same(&self, tag: &EntityTag) -> bool {
         match self {
             TagCondition::Any => true,
@@ -85,7 +85,7 @@ impl FromStr for TagCondition {
         if text.trim() == "*" {
             return Ok(TagCondition::Any);
         }
-        // A comma may stand within the quotes.
+        // A comma may be within the quotes.
         let (mut tags, mut rest) = (Vec::new(), text.trim());
         while !rest.is_empty() {
             let opens = rest.find('"').ok_or(NoValue)?;
@@ -113,13 +113,13 @@ impl Display for TagCondition {
     }
 }
 
-/// The header Cache-Control of requests and responses (RFC 9111 section 5.2), as far as a cache of media heeds it. Times
-/// are in seconds.
+/// The header Cache-Control of requests and responses (RFC 9111 section 5.2), as far as a cache of media uses
+/// it. Times are in seconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CacheControl {
-    /// Fresh for so long after it was made.
+    /// Time for which it is fresh after it was made.
     pub max_age_s: Option<u64>,
-    /// The same for shared caches, which it goes before.
+    /// The same for shared caches, where it has precedence.
     pub s_maxage_s: Option<u64>,
     /// To be validated before each use.
     pub no_cache: bool,
@@ -131,19 +131,19 @@ pub struct CacheControl {
     pub public: bool,
     /// Not to be used once it is stale.
     pub must_revalidate: bool,
-    /// Of a request: only what is stored, or status 504.
+    /// In a request: only a stored response, or status 504.
     pub only_if_cached: bool,
     /// Will not change as long as it is fresh (RFC 8246).
     pub immutable: bool,
 }
 
 impl CacheControl {
-    /// How long a shared cache may use a response without asking; `None` if nothing is said.
+    /// Returns how long a shared cache may use a response without asking; `None` if undeclared.
     pub fn shared_lifetime_s(&self) -> Option<u64> {
         self.s_maxage_s.or(self.max_age_s)
     }
 
-    /// A shared cache may keep such a response.
+    /// Returns whether a shared cache may keep such a response.
     pub fn may_be_shared(&self) -> bool {
         !self.no_store && !self.private
     }
@@ -164,8 +164,8 @@ impl CacheControl {
 impl FromStr for CacheControl {
     type Err = NoValue;
 
-    /// Directives that it does not know are left out (RFC 9111 section 5.2.3). A time that is none is no time at all:
-    /// the response is stale (section 4.2.1).
+    /// Unknown directives are left out (RFC 9111 section 5.2.3). A time that is none is no time at all: the
+    /// response is stale (section 4.2.1).
     fn from_str(text: &str) -> Result<Self, NoValue> {
         let mut found = CacheControl::default();
         for directive in text.split(',') {

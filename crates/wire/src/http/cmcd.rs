@@ -1,5 +1,5 @@
-//! What players tell servers of themselves (Common Media Client Data, CTA-5004 version 1): keys and values in four headers
-//! or in one argument of the query.
+//! Data that players report to servers about themselves (Common Media Client Data, CTA-5004 version 1): keys
+//! and values in four headers or in one argument of the query.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
@@ -19,14 +19,14 @@ const MOST_BYTES: usize = 4096;
 const MOST_KEYS: usize = 64;
 const MOST_KEY_BYTES: usize = 64;
 
-/// Keys whose values are numbers (section 3).
+/// Keys with numbers as values (section 3).
 const NUMBERS: [&str; 9] = ["bl", "br", "d", "dl", "mtp", "pr", "rtp", "tb", "v"];
 /// Keys that are there or not.
 const FLAGS: [&str; 2] = ["bs", "su"];
-/// Keys whose values are in quotes.
+/// Keys with values in quotes.
 const TEXTS: [&str; 4] = ["cid", "nor", "nrr", "sid"];
 
-/// What cannot be read as such a list.
+/// Text that is not such a list.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct NoCmcd(String);
@@ -38,7 +38,7 @@ pub enum CmcdValue {
     Flag(bool),
     /// A number or one of a key's words, as it was written.
     Bare(String),
-    /// What stood in quotes.
+    /// Text that was in quotes.
     Text(String),
 }
 
@@ -47,12 +47,12 @@ pub enum CmcdValue {
 pub struct Cmcd(BTreeMap<String, CmcdValue>);
 
 impl Cmcd {
-    /// What `request` carries in its headers and its query; `None` if that is nothing. Of a key that is there twice the
-    /// first counts.
+    /// Returns the data of `request` in its headers and its query; `None` if there are none. The first of a
+    /// repeated key counts.
     ///
     /// # Errors
     ///
-    /// What of it cannot be read.
+    /// The parts that cannot be read.
     pub fn of_request(request: &Request) -> Option<Result<Cmcd, NoCmcd>> {
         let headers = CMCD_HEADERS.iter().flat_map(|name| request.headers.all(name)).map(str::to_owned);
         let query = request.target.split_once('?').map_or("", |(_, query)| query);
@@ -69,12 +69,12 @@ impl Cmcd {
         }))
     }
 
-    /// A key's value.
+    /// Returns a key's value.
     pub fn get(&self, key: &str) -> Option<&CmcdValue> {
         self.0.get(key)
     }
 
-    /// A key's value as a number, in the unit that the key has.
+    /// Returns a key's value as a number, in the unit that the key has.
     pub fn number(&self, key: &str) -> Option<f64> {
         match self.get(key)? {
             CmcdValue::Bare(text) => number(text),
@@ -82,7 +82,7 @@ impl Cmcd {
         }
     }
 
-    /// How much media the player holds, in seconds (`bl`).
+    /// Returns how much media the player holds, in seconds (`bl`).
     pub fn buffer_s(&self) -> Option<f64> {
         self.number("bl").map(|ms| ms / 1000.0)
     }
@@ -93,13 +93,13 @@ impl Cmcd {
     }
 }
 
-/// A decimal number that is not negative.
+/// Returns a decimal number that is not negative.
 fn number(text: &str) -> Option<f64> {
     let is_decimal = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     text.parse().ok().filter(|number: &f64| is_decimal && number.is_finite())
 }
 
-/// Percent-decoded (RFC 3986 section 2.1).
+/// Returns the text percent-decoded (RFC 3986 section 2.1).
 fn decoded(text: &str) -> Result<String, NoCmcd> {
     let wrong = || NoCmcd("the query's CMCD is not percent-encoded UTF-8".into());
     let mut bytes = Vec::with_capacity(text.len());
@@ -130,7 +130,7 @@ fn is_bare(value: &str) -> bool {
     !value.is_empty() && value.bytes().all(is_of_value)
 }
 
-/// What is in quotes at the start of `text`, and what is behind them.
+/// Returns the text in quotes at the start of `text`, and the rest behind it.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let mut value = String::new();
     let mut chars = text.strip_prefix('"')?.chars();
@@ -146,7 +146,7 @@ fn quoted(text: &str) -> Option<(String, &str)> {
 impl FromStr for Cmcd {
     type Err = NoCmcd;
 
-    /// Reads `bl=21300,sid="6e2f",bs`, in whatever order.
+    /// Reads `bl=21300,sid="6e2f",bs`, in any order.
     fn from_str(list: &str) -> Result<Self, NoCmcd> {
         if list.len() > MOST_BYTES {
             return Err(NoCmcd(format!("{} B; at most {MOST_BYTES} are read", list.len())));

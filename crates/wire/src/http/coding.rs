@@ -6,10 +6,10 @@ use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 
 use super::head::HttpHeaders;
 
-/// Bytes that are inflated at once, which bounds what they make: deflate reaches 1032 times as much.
+/// Bytes that are inflated at once, which bounds the output: deflate expands up to 1032 times.
 const STEP: usize = 1 << 10;
 
-/// A body may be that many times as large as what came of it, above [`FREE`].
+/// A decoded body may be this many times as large as the encoded one, above [`FREE`].
 const MOST_RATIO: u64 = 200;
 
 /// Bytes that any body may have.
@@ -21,14 +21,14 @@ pub enum CodingFault {
     /// A coding that nothing here undoes.
     #[error("Content-Encoding: {0} is not read; serve it as gzip, as deflate or as it is")]
     Unread(String),
-    /// It is not what it is called.
+    /// It is not in the declared coding.
     #[error("Content-Encoding: {0}, and the body is not that")]
     Broken(&'static str),
     /// It ends before its coding does.
     #[error("Content-Encoding: {0}, and the body ends before its coding does")]
     Cut(&'static str),
     /// It inflates beyond all proportion.
-    #[error("the body inflates to more than {MOST_RATIO} times what came")]
+    #[error("the body inflates to more than {MOST_RATIO} times its size")]
     Bomb,
 }
 
@@ -36,7 +36,7 @@ pub enum CodingFault {
 #[derive(Debug)]
 pub struct Decoder {
     form: Form,
-    /// Bytes that came, and what they made.
+    /// Bytes received, and bytes decoded from them.
     came: u64,
     made: u64,
     /// The coding has ended.
@@ -66,7 +66,7 @@ impl Form {
         }
     }
 
-    /// What has been made since this was last asked.
+    /// Returns the bytes decoded since the last call.
     fn made(&mut self) -> std::io::Result<Vec<u8>> {
         let made = match self {
             Form::Gzip(decoder) => decoder.flush().map(|()| decoder.get_mut()),
@@ -79,7 +79,7 @@ impl Form {
 }
 
 impl Decoder {
-    /// For the body of an answer with these headers; `None` if it is not coded.
+    /// Returns the decoder for the body of an answer with these headers; `None` if it is not coded.
     ///
     /// # Errors
     ///
@@ -97,11 +97,11 @@ impl Decoder {
         Ok(Some(Decoder { form, came: 0, made: 0, is_over: false }))
     }
 
-    /// Takes the body's next bytes and gives `out` what they make, in pieces of bounded size.
+    /// Decodes the body's next bytes and passes the output to `out`, in pieces of bounded size.
     ///
     /// # Errors
     ///
-    /// What is wrong with it; nothing of it can be read any more.
+    /// The fault in it; nothing more of it can be read.
     pub fn push(&mut self, bytes: &[u8], mut out: impl FnMut(Vec<u8>)) -> Result<(), CodingFault> {
         for step in bytes.chunks(STEP) {
             if matches!(self.form, Form::Deflate) {
@@ -136,7 +136,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// The body has ended.
+    /// Notes that the body has ended.
     ///
     /// # Errors
     ///

@@ -1,9 +1,9 @@
-//! What is wrong with a connection's bytes.
+//! Faults of a connection's bytes.
 
 /// Header lines that a message may have.
 pub const MOST_HEADERS: usize = 128;
 
-/// What is wrong with a peer's bytes. Nothing behind it can be read.
+/// A fault of a peer's bytes. Nothing behind it can be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Fault {
     /// Not even the first bytes are HTTP's.
@@ -15,7 +15,7 @@ pub enum Fault {
     /// Another version.
     #[error("HTTP of another version than 1.0 and 1.1")]
     Version,
-    /// A head, or what is between chunks, goes beyond the limit.
+    /// A head, or the data between chunks, exceeds the limit.
     #[error("a head of more than {limit} B or {MOST_HEADERS} header lines")]
     HeadTooLong {
         /// Bytes of a head.
@@ -49,7 +49,7 @@ fn said(bytes: Option<u64>) -> String {
 }
 
 impl Fault {
-    /// What a server answers to such a request.
+    /// Returns the status of a server's answer to such a request.
     pub fn status(&self) -> u16 {
         match self {
             Fault::Version => 505,

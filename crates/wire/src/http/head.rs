@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Write};
 /// The version of a message (RFC 9112 section 2.3).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Version {
-    /// HTTP/1.0: a connection ends with its first answer unless both say otherwise.
+    /// HTTP/1.0: a connection ends with its first answer unless both sides declare otherwise.
     V1_0,
     /// HTTP/1.1.
     V1_1,
@@ -32,35 +32,35 @@ pub struct Unwritable {
 pub struct HttpHeaders(Vec<(String, String)>);
 
 impl HttpHeaders {
-    /// Every field as it was written.
+    /// Returns every field as it was written.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// The values of a field of that name, in whatever case.
+    /// Returns the values of a field of that name, in any case.
     pub fn all(&self, name: &str) -> impl Iterator<Item = &str> {
         self.iter().filter(move |(given, _)| given.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }
 
-    /// The field's one value; `None` also if there are several.
+    /// Returns the field's one value; `None` also if there are several.
     pub fn get(&self, name: &str) -> Option<&str> {
         let mut values = self.all(name);
         values.next().filter(|_| values.next().is_none())
     }
 
-    /// The field's value as one list: several are joined by commas (RFC 9110 section 5.3).
+    /// Returns the field's value as one list: several are joined by commas (RFC 9110 section 5.3).
     pub fn list(&self, name: &str) -> Option<String> {
         let joined = self.all(name).collect::<Vec<_>>().join(", ");
         self.all(name).next().map(|_| joined)
     }
 
-    /// True if the field's list has this word, in whatever case.
+    /// Returns true if the field's list has this word, in any case.
     pub fn has(&self, name: &str, word: &str) -> bool {
         self.all(name).flat_map(|value| value.split(',')).any(|one| one.trim().eq_ignore_ascii_case(word))
     }
 
-    /// Adds a field. Panics if name or value would break the message: those that come from outside are read, and what
-    /// was read can be written.
+    /// Adds a field. Panics if name or value would break the message: those from outside are parsed, and
+    /// parsed ones can be written.
     pub fn add(&mut self, name: &str, value: impl Display) {
         let value = value.to_string();
         let is_name = !name.is_empty() && name.bytes().all(is_token);
@@ -97,12 +97,12 @@ impl HttpHeaders {
     }
 }
 
-/// RFC 9110 section 5.6.2.
+/// Returns whether a token may contain it (RFC 9110 section 5.6.2).
 fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// RFC 9110 section 5.5.
+/// Returns whether a field's value may contain it (RFC 9110 section 5.5).
 fn is_of_value(c: char) -> bool {
     c == '\t' || (' '..='~').contains(&c) || ('\u{80}'..='\u{ff}').contains(&c)
 }
@@ -112,7 +112,7 @@ fn is_of_value(c: char) -> bool {
 pub struct Request {
     /// `GET` (RFC 9110 section 9).
     pub method: String,
-    /// What is asked for, as it stands in the message: `/clip.mp4` (RFC 9112 section 3.2).
+    /// The requested target, as in the message: `/clip.mp4` (RFC 9112 section 3.2).
     pub target: String,
     /// The message's version.
     pub version: Version,
@@ -121,7 +121,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// A request of HTTP/1.1 to `host`, without further headers.
+    /// Returns a request of HTTP/1.1 to `host`, without further headers.
     ///
     /// # Errors
     ///
@@ -142,7 +142,8 @@ impl Request {
         Ok(Request { method: method.into(), target: target.into(), version: Version::V1_1, headers })
     }
 
-    /// Its path: the target without scheme, host, query and fragment. `*` for what concerns the whole server.
+    /// Its path: the target without scheme, host, query and fragment. `*` for requests about the whole
+    /// server.
     pub fn path(&self) -> &str {
         let after_scheme = self.target.split_once("://").filter(|(scheme, _)| !scheme.contains('/'));
         let target = match after_scheme {
@@ -152,7 +153,7 @@ impl Request {
         target.split(['?', '#']).next().unwrap_or_default()
     }
 
-    /// The connection may carry another request after this one (RFC 9112 section 9.3).
+    /// Returns whether the connection may carry another request after this one (RFC 9112 section 9.3).
     pub fn keeps_alive(&self) -> bool {
         keeps_alive(self.version, &self.headers)
     }
@@ -186,7 +187,7 @@ impl Request {
 pub struct Response {
     /// Its status code, 100 to 999 (RFC 9110 section 15).
     pub status: u16,
-    /// What people read beside it.
+    /// The text for people beside it.
     pub reason: String,
     /// The message's version.
     pub version: Version,
@@ -195,24 +196,24 @@ pub struct Response {
 }
 
 impl Response {
-    /// A response of HTTP/1.1 without headers.
+    /// Returns a response of HTTP/1.1 without headers.
     pub fn new(status: u16) -> Self {
         let reason = reason(status).into();
         Response { status, reason, version: Version::V1_1, headers: HttpHeaders::default() }
     }
 
-    /// With another header, as [`HttpHeaders::add`] takes it.
+    /// Adds a header, as [`HttpHeaders::add`] does.
     pub fn with(mut self, name: &str, value: impl Display) -> Self {
         self.headers.add(name, value);
         self
     }
 
-    /// Another response to the same request follows (RFC 9110 section 15.2).
+    /// Returns whether another response to the same request follows (RFC 9110 section 15.2).
     pub fn is_interim(&self) -> bool {
         (100..200).contains(&self.status)
     }
 
-    /// The connection may carry another request after this one (RFC 9112 section 9.3).
+    /// Returns whether the connection may carry another request after this one (RFC 9112 section 9.3).
     pub fn keeps_alive(&self) -> bool {
         keeps_alive(self.version, &self.headers)
     }
@@ -247,7 +248,7 @@ fn keeps_alive(version: Version, headers: &HttpHeaders) -> bool {
         && (version == Version::V1_1 || headers.has("Connection", "keep-alive"))
 }
 
-/// What people read beside a status code (RFC 9110 section 15, RFC 6585 section 5).
+/// Returns the text for people beside a status code (RFC 9110 section 15, RFC 6585 section 5).
 pub fn reason(status: u16) -> &'static str {
     match status {
         100 => "Continue",

@@ -1,7 +1,7 @@
 //! HTTP/1.0 and 1.1 (RFC 9110, RFC 9112): messages out of a stream of bytes and back, and the values of the headers
 //! that streaming uses.
 //!
-//! Heads are taken apart by `httparse`; where messages begin and end, and what ranges and caches are told, is here.
+//! `httparse` parses the heads; the boundaries of messages, and the headers of ranges and caches, are here.
 //! Bodies are handed on as they come and kept nowhere.
 
 mod body;

@@ -8,7 +8,7 @@ use std::str::FromStr;
 pub enum ByteRange {
     /// From the first on, to the last or to the end. Both count from 0 and are within the range.
     From(u64, Option<u64>),
-    /// So many bytes at the end.
+    /// This many bytes at the end.
     Last(u64),
 }
 
@@ -37,7 +37,7 @@ impl Display for ByteRange {
     }
 }
 
-/// The header Range, in bytes: one range or more. What cannot be read is to be ignored (section 14.2).
+/// The header Range, in bytes: one range or more. An unreadable range is ignored (section 14.2).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ranges(pub Vec<ByteRange>);
 
@@ -83,16 +83,16 @@ impl FromStr for Ranges {
 /// The header Content-Range, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ContentRange {
-    /// What the body is of the whole.
+    /// Place of the body within the whole.
     Part {
         /// Its first byte.
         first: u64,
         /// Its last byte.
         last: u64,
-        /// Bytes of the whole, if the server knows them.
+        /// Bytes of the whole, if the server has them.
         of: Option<u64>,
     },
-    /// None of what was asked for is in the whole (status 416).
+    /// No requested byte is in the whole (status 416).
     Outside {
         /// Bytes of the whole.
         of: u64,

@@ -9,10 +9,10 @@ use super::fault::{Fault, MOST_HEADERS};
 use super::head::{Request, Response};
 use crate::incoming::Incoming;
 
-/// Bytes of a head if nothing else is said: nginx's and Apache's limit of a line, with room for many.
+/// Default limit of a head in bytes: nginx's and Apache's limit of a line, with room for many.
 const HEAD_BYTES: usize = 16 << 10;
 
-/// What a connection carries. After each head come the body's bytes, if there are any, and then `End`.
+/// Items of a connection. After each head come the body's bytes, if there are any, and then `End`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum HttpItem {
     /// A request's head.
@@ -25,15 +25,16 @@ pub enum HttpItem {
     End,
 }
 
-/// Reads requests, or responses. It is an iterator that may go on after `None`: push what arrives, then take items until
-/// there is none. It keeps no more than one head, and what was pushed and not yet taken. Filler in heads reads as zeros.
+/// Reads requests, or responses. It is an iterator that may continue after `None`: push arriving data, then
+/// take items until there is none. It keeps at most one head, and pushed data not yet taken. Filler in heads
+/// reads as zeros.
 #[derive(Clone, Debug)]
 pub struct Reader {
     is_server: bool,
     head_bytes: usize,
     incoming: Incoming,
     state: State,
-    /// Of requests that are to be answered, in order: it was HEAD.
+    /// For each unanswered request, in order: whether it was HEAD.
     expected: VecDeque<bool>,
     fault: Option<Fault>,
 }
@@ -67,18 +68,18 @@ impl Reader {
         }
     }
 
-    /// Reads responses, as a client does; [`Reader::expect`] says to what.
+    /// Reads responses, as a client does; [`Reader::expect`] names their requests.
     pub fn of_responses() -> Self {
         Reader { is_server: false, ..Reader::of_requests() }
     }
 
-    /// With another limit of a head's bytes than 16 kB.
+    /// Sets another limit of a head's bytes than 16 kB.
     pub fn with_limit(mut self, head_bytes: usize) -> Self {
         self.head_bytes = head_bytes;
         self
     }
 
-    /// A request was sent, whose response is to be read. Where none was, a response is taken for that of a GET.
+    /// Notes a sent request; its response follows. Where none was, a response is taken for that of a GET.
     pub fn expect(&mut self, request: &Request) {
         self.expected.push_back(request.method == "HEAD");
     }
@@ -90,12 +91,13 @@ impl Reader {
         }
     }
 
-    /// The reader is between messages, as far as it has been read: the connection may end here.
+    /// Returns whether the reader is between messages, as far as it has been read: the connection may end
+    /// here.
     pub fn is_between_messages(&self) -> bool {
         matches!(&self.state, State::Head { text, .. } if text.is_empty())
     }
 
-    /// Bytes of the body that are still to come, if it says how many it has.
+    /// Returns the bytes of the body still to be received, if it declares its length.
     pub fn body_left(&self) -> Option<u64> {
         match self.state {
             State::Body(Framing::Length(left)) => Some(left),
@@ -103,8 +105,8 @@ impl Reader {
         }
     }
 
-    /// The connection has ended, and everything before was read. `End` if that is the end of a body; nothing between
-    /// messages.
+    /// Notes that the connection has ended, and that everything before was read. `End` if that is the end of
+    /// a body; nothing between messages.
     pub fn finish(&mut self) -> Option<Result<HttpItem, Fault>> {
         if self.fault.is_some() || self.is_between_messages() {
             return None;
@@ -126,7 +128,7 @@ impl Reader {
         fault
     }
 
-    /// A whole head.
+    /// Returns a whole head.
     fn head(&mut self, text: &[u8]) -> Result<HttpItem, Fault> {
         if self.is_server {
             let request = Request::read(text, MOST_HEADERS).map_err(|error| self.named(error))?;
@@ -163,7 +165,7 @@ impl Reader {
         }
     }
 
-    /// The first bytes of a message can be the beginning of one.
+    /// Returns whether the first bytes of a message can be the beginning of one.
     fn can_begin(&self, text: &[u8]) -> bool {
         const RESPONSE: &[u8] = b"HTTP/";
         match (self.is_server, text.last()) {
@@ -177,7 +179,7 @@ impl Reader {
 impl Iterator for Reader {
     type Item = Result<HttpItem, Fault>;
 
-    /// The next item; `None` until more is pushed, and for ever after a fault.
+    /// Returns the next item; `None` until more is pushed, and for ever after a fault.
     fn next(&mut self) -> Option<Self::Item> {
         while self.fault.is_none() {
             match &mut self.state {

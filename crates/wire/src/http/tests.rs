@@ -4,7 +4,8 @@ use streamgauge_base::Chunk;
 
 use super::*;
 
-/// What a connection's bytes in these pieces give, with its end. Neighbouring bytes of a body are joined.
+/// Returns the items of a connection's bytes in these pieces, with its end. Neighbouring bytes of a body are
+/// joined.
 fn read(mut reader: Reader, pieces: impl IntoIterator<Item = Chunk>) -> Vec<Result<HttpItem, Fault>> {
     let mut items: Vec<Result<HttpItem, Fault>> = Vec::new();
     let mut take = |item| match (items.last_mut(), item) {
@@ -12,7 +13,7 @@ fn read(mut reader: Reader, pieces: impl IntoIterator<Item = Chunk>) -> Vec<Resu
             let bytes = [plain(before), plain(&more)].concat();
             *before = Chunk::bytes(bytes);
         }
-        // What a body's bytes are, however much of them came as filler.
+        // The bytes of a body count, with any part of them as filler.
         (_, Ok(HttpItem::Body(first))) => items.push(Ok(HttpItem::Body(Chunk::bytes(plain(&first))))),
         (_, item) => items.push(item),
     };

@@ -7,15 +7,15 @@ use super::fields::{Fields, Out};
 const REVISIONS: [u32; 2] = [0x0004_000b, 0x0003_001c];
 /// `maxBitRate`: 10 Mbit/s, which bounds nothing.
 const MOST_BPS: u32 = 0x0098_9680;
-/// What a server calls the funnel.
+/// A server's name for the funnel.
 const FUNNEL: &str = "Funnel Of The Gods";
 
 /// Random bytes at the end of the three reports that are a packet pair over TCP: with headers they are 512, 512 and 1,056 B
 /// ([MS-MMSP] section 3.2.5.4).
 pub const TCP_PACKET_PAIR_BYTES: [usize; 3] = [432, 432, 976];
 
-/// `playIncarnation` of the messages before a file is opened: whether and how the path's rate is estimated by a packet pair.
-/// FFmpeg has other values, which say nothing.
+/// `playIncarnation` of the messages before a file is opened: whether and how the path's rate is estimated by
+/// a packet pair. FFmpeg has other values, without meaning.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct PacketPairMode(pub u32);
 
@@ -33,13 +33,13 @@ impl PacketPairMode {
 /// `Connect`: a player's first message ([MS-MMSP] section 2.2.4.17).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Connect {
-    /// Whether it wants a packet pair.
+    /// Whether it requests a packet pair.
     pub packet_pair: PacketPairMode,
-    /// Who it is: `NSPlayer/9.0.0.2980; {GUID}`, and perhaps `; Host: NAME`.
+    /// Its name: `NSPlayer/9.0.0.2980; {GUID}`, and perhaps `; Host: NAME`.
     pub subscriber: String,
     /// Behind it `HOST: ` and the server, for proxies.
     pub host: Option<String>,
-    /// And `VIA: ` and the proxies that passed it on.
+    /// Behind it `VIA: ` and the proxies that passed it on.
     pub via: Option<String>,
 }
 
@@ -125,7 +125,7 @@ impl ConnectedEx {
     }
 }
 
-/// `ConnectFunnel`: what media is to come on ([MS-MMSP] section 2.2.4.18).
+/// `ConnectFunnel`: the transport for the media ([MS-MMSP] section 2.2.4.18).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ConnectFunnel {
     /// Over UDP; else on the connection.
@@ -145,7 +145,7 @@ impl ConnectFunnel {
         Self::of_name(&name).ok_or_else(|| Fault::Funnel.at(at))
     }
 
-    /// `\\10.0.0.1\UDP\1234`.
+    /// Reads `\\10.0.0.1\UDP\1234`.
     fn of_name(name: &str) -> Option<Self> {
         let (rest, port) = name.strip_prefix(r"\\")?.rsplit_once('\\')?;
         let (address, transport) = rest.rsplit_once('\\')?;
@@ -164,22 +164,23 @@ impl ConnectFunnel {
     }
 }
 
-/// What `ReportConnectedFunnel` says behind its MID ([MS-MMSP] section 2.2.4.3).
+/// Writes the fields of `ReportConnectedFunnel` behind its MID ([MS-MMSP] section 2.2.4.3).
 pub(super) fn write_connected_funnel(out: &mut Out) {
     out.u32(0).u32(0).u32(0).text(FUNNEL);
 }
 
-/// `ReportFunnelInfo`: who the player is to the server, and over TCP one of the three messages of a packet pair
-/// ([MS-MMSP] section 2.2.4.6).
+/// `ReportFunnelInfo`: the server's identification of the player, and over TCP one of the three messages of a
+/// packet pair ([MS-MMSP] section 2.2.4.6).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FunnelReport {
     /// An HRESULT ([MS-ERREF]), 0 if all is well.
     pub result: u32,
     /// How a packet pair is sent.
     pub packet_pair: PacketPairMode,
-    /// `nCubs`: what the player is to say in [`ResendRequest`](super::ResendRequest)s; hard to guess.
+    /// `nCubs`: the value for the player's [`ResendRequest`](super::ResendRequest)s; hard to guess.
     pub client_id: u32,
-    /// Random bytes, as many as [`TCP_PACKET_PAIR_BYTES`] says; else none. A multiple of 8, or zeros come behind them.
+    /// Random bytes, as many as [`TCP_PACKET_PAIR_BYTES`] requires; else none. A multiple of 8, or zeros come
+    /// behind them.
     pub random: Vec<u8>,
 }
 

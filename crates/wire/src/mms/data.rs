@@ -8,8 +8,8 @@ use crate::body::{Body, Written};
 /// Bytes before the payload.
 pub const DATA_HEADER_BYTES: usize = 8;
 
-/// What [`DataPacket::flags`] says of packets that are not media, whose number it has there. The first three are
-/// [MS-WMSP]'s (section 2.2.3.1.2). By [MS-MMSP] (section 2.2.2) the last of several packets has [`WHOLE`](data_flags::WHOLE)
+/// Meaning of [`DataPacket::flags`] in packets that are not media. The first three are [MS-WMSP]'s (section
+/// 2.2.3.1.2). By [MS-MMSP] (section 2.2.2) the last of several packets has [`WHOLE`](data_flags::WHOLE)
 /// instead of [`LAST`](data_flags::LAST); FFmpeg takes either.
 pub mod data_flags {
     /// The first packet of several with an ASF file's header.
@@ -26,14 +26,15 @@ pub mod data_flags {
 /// [MS-WMSP] section 2.2.3.1.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DataPacket<'a> {
-    /// `LocationId`: of an ASF data packet its number in the file, whatever was left out; of a header's packets 0, 1, ...
+    /// `LocationId`: for an ASF data packet its number in the file, regardless of omitted ones; for a
+    /// header's packets 0, 1, ...
     pub location: u32,
     /// `playIncarnation`: of the message that made the server send it, its low 8 bits. Never 0.
     pub incarnation: u8,
-    /// `AFFlags`: of an ASF data packet the low 8 bits of its number among those sent, which tells losses; else one of
-    /// [`data_flags`].
+    /// `AFFlags`: for an ASF data packet the low 8 bits of its number among those sent, which reveals losses;
+    /// else one of [`data_flags`].
     pub flags: u8,
-    /// What it carries.
+    /// Its content.
     pub payload: Body<'a>,
 }
 
@@ -48,7 +49,8 @@ impl<'a> DataPacket<'a> {
     /// Bytes of payload that a packet has room for.
     pub const MOST_BYTES: usize = u16::MAX as usize - DATA_HEADER_BYTES;
 
-    /// The first or second (0 or 1) packet of a pair over UDP. `random` bytes are to be others in each.
+    /// Returns the first or second (0 or 1) packet of a pair over UDP. `random` bytes are to be others in
+    /// each.
     pub fn packet_pair(place: usize, random: Body<'a>) -> Self {
         DataPacket {
             location: Self::PACKET_PAIR[place],
@@ -58,12 +60,12 @@ impl<'a> DataPacket<'a> {
         }
     }
 
-    /// Which of a packet pair it is, if it is one.
+    /// Returns which of a packet pair it is, if it is one.
     pub fn place_in_pair(&self) -> Option<usize> {
         Self::PACKET_PAIR.iter().position(|location| *location == self.location)
     }
 
-    /// `packet` is one packet, of a datagram or a connection.
+    /// Parses `packet`, which is one packet, of a datagram or a connection.
     pub fn parse(packet: impl Into<Body<'a>>) -> Result<Self, Problem> {
         let packet = packet.into();
         if packet.len() < DATA_HEADER_BYTES {
@@ -100,12 +102,13 @@ impl<'a> DataPacket<'a> {
     }
 }
 
-/// `PacketSize`: bytes of the packet, its header included.
+/// Returns `PacketSize`: bytes of the packet, its header included.
 pub fn size_of(header: &[u8; DATA_HEADER_BYTES]) -> usize {
     u16::from_le_bytes([header[6], header[7]]).into()
 }
 
-/// The number whose low 8 bits are `flags` that is nearest to `expected`, the next one ([MS-MMSP] section 3.1.4.7).
+/// Returns the number nearest to `expected`, the next one, with `flags` as its low 8 bits ([MS-MMSP] section
+/// 3.1.4.7).
 pub fn sequence_near(flags: u8, expected: u32) -> u32 {
     expected.wrapping_add_signed(flags.wrapping_sub(expected as u8).cast_signed().into())
 }

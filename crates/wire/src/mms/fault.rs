@@ -1,25 +1,25 @@
-//! What is wrong with bytes that should be messages or packets of media.
+//! Faults of bytes that should be messages or packets of media.
 
-/// What is wrong, and where.
+/// A fault and its place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("at byte {at}: {fault}")]
 pub struct Problem {
     /// Bytes of the packet before it.
     pub at: u64,
-    /// What it is.
+    /// The fault.
     pub fault: Fault,
 }
 
-/// What is wrong.
+/// The kinds of fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Fault {
-    /// It ends within a field, or before the length that it says.
+    /// It ends within a field, or before its declared length.
     #[error("{missing} B more are needed than there are")]
     Truncated {
         /// How many more bytes there should be.
         missing: u64,
     },
-    /// A length that does not hold what has to be there, or not all that is.
+    /// A length too small for required fields, or for all present data.
     #[error("a length of {0}, which it cannot have")]
     Length(u32),
     /// A message beyond the limit.
@@ -58,7 +58,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// It is at this byte.
+    /// Returns the problem of this fault at this byte.
     pub(crate) fn at(self, at: usize) -> Problem {
         Problem { at: at as u64, fault: self }
     }

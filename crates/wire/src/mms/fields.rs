@@ -28,7 +28,7 @@ impl<'a> Fields<'a> {
         self.rest.len()
     }
 
-    /// Everything that is left.
+    /// Returns the remaining bytes.
     pub fn rest(&mut self) -> &'a [u8] {
         self.at += self.rest.len();
         std::mem::take(&mut self.rest)
@@ -42,7 +42,7 @@ impl<'a> Fields<'a> {
         Ok(first)
     }
 
-    /// The next bytes as fields of their own.
+    /// Returns the next bytes as fields of their own.
     pub fn part(&mut self, bytes: usize) -> Result<Fields<'a>, Problem> {
         let at = self.at;
         self.bytes(bytes).map(|bytes| Fields::of(bytes, at))
@@ -68,7 +68,7 @@ impl<'a> Fields<'a> {
         self.array().map(f64::from_le_bytes)
     }
 
-    /// Seconds.
+    /// Reads seconds.
     pub fn seconds(&mut self) -> Result<Duration, Problem> {
         let at = self.at;
         seconds(self.f64()?).ok_or_else(|| Fault::Time.at(at))
@@ -87,13 +87,13 @@ impl<'a> Fields<'a> {
         String::from_utf16(&units).map_err(|_| Fault::Text.at(at))
     }
 
-    /// Text in so many characters of UTF-16, the zero at its end included.
+    /// Reads text in this many characters of UTF-16, the zero at its end included.
     pub fn text_of(&mut self, units: u32) -> Result<String, Problem> {
         self.part(2 * units as usize)?.text()
     }
 }
 
-/// `None` if it is negative, no number, or beyond 26 days.
+/// Returns `None` if it is negative, no number, or beyond 26 days.
 pub fn seconds(seconds: f64) -> Option<Duration> {
     let nanos = seconds * 1e9;
     (0.0..=MOST_NANOS as f64).contains(&nanos).then(|| Duration::from_nanos(nanos.round() as u64))
@@ -120,7 +120,7 @@ impl Out {
         self.bytes(&number.to_le_bytes())
     }
 
-    /// As seconds; at most 26 days, which the fields' readers take.
+    /// Writes a time as seconds; at most 26 days, the readers' limit.
     pub fn seconds(&mut self, time: Duration) -> &mut Self {
         self.f64(time.as_nanos().min(MOST_NANOS) as f64 / 1e9)
     }
@@ -130,7 +130,7 @@ impl Out {
         self
     }
 
-    /// In UTF-16 with a zero at its end; without what is behind a zero of its own.
+    /// Writes text in UTF-16 with a zero at its end, cut at any zero within.
     pub fn text(&mut self, text: &str) -> &mut Self {
         units(text).for_each(|unit| {
             self.u16(unit);
@@ -139,7 +139,7 @@ impl Out {
     }
 }
 
-/// The characters of UTF-16 that [`Out::text`] writes.
+/// Returns the characters of UTF-16 that [`Out::text`] writes.
 pub fn units(text: &str) -> impl Iterator<Item = u16> {
     text.encode_utf16().take_while(|unit| *unit != 0).chain(Some(0))
 }

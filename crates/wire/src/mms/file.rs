@@ -12,7 +12,7 @@ pub struct OpenFile {
     pub incarnation: u32,
     /// The URL's path without its first slash, not percent-encoded: `media/film.wmv`.
     pub name: String,
-    /// What proves who asks; empty without.
+    /// Proof of the client's identity; may be empty.
     pub token: Vec<u8>,
 }
 
@@ -25,7 +25,7 @@ impl OpenFile {
         if bytes == 0 {
             return Ok(OpenFile { incarnation, name: fields.text()?, token: Vec::new() });
         }
-        // Behind the name, whose length is not said otherwise.
+        // Behind the name, which has no other length.
         if offset % 2 != 0 {
             return Err(Fault::Length(offset).at(at));
         }
@@ -54,14 +54,14 @@ pub mod attributes {
     pub const PLAYLIST: u32 = 0x4000_0000;
 }
 
-/// `ReportOpenFile`: what the file is like ([MS-MMSP] section 2.2.4.7).
+/// `ReportOpenFile`: properties of the file ([MS-MMSP] section 2.2.4.7).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FileReport {
     /// An HRESULT ([MS-ERREF]), 0 if all is well.
     pub result: u32,
     /// That of [`OpenFile`].
     pub incarnation: u32,
-    /// `openFileId`: what the player is to say of the file.
+    /// `openFileId`: the player's number for the file.
     pub file_id: u32,
     /// See [`attributes`].
     pub attributes: u32,
@@ -83,7 +83,7 @@ impl FileReport {
         // Padding, and the name, which is 0.
         fields.bytes(8)?;
         let (attributes, duration) = (fields.u32()?, fields.seconds()?);
-        // The duration again, and what is not used.
+        // The duration again, and unused bytes.
         fields.bytes(20)?;
         let (packet_bytes, packets) = (fields.u32()?, fields.u64()?);
         let (bit_rate_bps, header_bytes) = (fields.u32()?, fields.u32()?);

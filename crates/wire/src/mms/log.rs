@@ -1,4 +1,4 @@
-//! What a player tells of a stream that has ended.
+//! A player's report of a stream that has ended.
 
 use super::fault::Problem;
 use super::fields::{Fields, Out};
@@ -7,11 +7,11 @@ use super::fields::{Fields, Out};
 const LOG_BYTES: u32 = 1_490;
 const INFO_BYTES: u32 = 1_142;
 
-/// `Logging`: how the stream was received ([MS-MMSP] sections 2.2.4.20, 2.2.1.1 and 2.2.1.2). Text is ISO 8859-1 here, "-" if
-/// there is none; what goes beyond a field's length is cut.
+/// `Logging`: how the stream was received ([MS-MMSP] sections 2.2.4.20, 2.2.1.1 and 2.2.1.2). Text is ISO
+/// 8859-1 here, "-" if there is none; text beyond a field's length is cut.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ClientLog {
-    /// What was played.
+    /// The URL that was played.
     pub url: String,
     /// The station's `.nsc` file.
     pub channel_url: String,
@@ -37,7 +37,7 @@ pub struct ClientLog {
     pub average_bps: u32,
     /// The codec of sound.
     pub audio_codec: String,
-    /// And of pictures.
+    /// The codec of pictures.
     pub video_codec: String,
     /// Where play began in the content, in ms.
     pub start_ms: u32,
@@ -53,7 +53,7 @@ pub struct ClientLog {
     pub bytes_received: u64,
     /// Packets received.
     pub packets_received: u32,
-    /// Packets that never came.
+    /// Packets that never arrived.
     pub packets_lost: u32,
     /// The lowest percentage of packets received or recovered in 30 s.
     pub lowest_quality_percent: u32,
@@ -69,7 +69,7 @@ pub struct ClientLog {
     pub system_version: u64,
     /// Its processor.
     pub processor: String,
-    /// Media came over UDP; else TCP.
+    /// Whether media were received over UDP; else TCP.
     pub over_udp: bool,
     /// Packets lost on the network.
     pub network_lost: u32,
@@ -77,9 +77,9 @@ pub struct ClientLog {
     pub most_lost_in_a_row: u32,
     /// Packets that were asked for again.
     pub resends_asked: u32,
-    /// Of these, what came in time.
+    /// Number of these that arrived in time.
     pub recovered: u32,
-    /// Of these, what came at all.
+    /// Number of these that arrived at all.
     pub resends_received: u32,
 }
 
@@ -106,7 +106,7 @@ impl ClientLog {
         (log.bufferings, log.buffering_ms) = (fields.u32()?, fields.u32()?);
         log.bytes_received = fields.u64()?;
         (log.packets_received, log.packets_lost) = (fields.u32()?, fields.u32()?);
-        // Packets recovered by error correction, of which there is none.
+        // Packets recovered by error correction, always zero.
         fields.u32()?;
         log.lowest_quality_percent = fields.u32()?;
         // A result, which is always 0.
@@ -157,14 +157,14 @@ impl ClientLog {
     }
 }
 
-/// Text up to the first zero of so many bytes; the last is one.
+/// Reads text up to the first zero of this many bytes; the last is one.
 fn text(fields: &mut Fields<'_>, bytes: usize) -> Result<String, Problem> {
     let text = &fields.bytes(bytes)?[..bytes - 1];
     let text: String = text.iter().take_while(|byte| **byte != 0).map(|byte| char::from(*byte)).collect();
     Ok(if text == "-" { String::new() } else { text })
 }
 
-/// Text in so many bytes, of which the last is zero.
+/// Writes text in this many bytes, the last of them zero.
 fn put(out: &mut Out, text: &str, bytes: usize) {
     let text = if text.is_empty() { "-" } else { text };
     let mut field: Vec<u8> = text.chars().map(|c| u8::try_from(c).unwrap_or(b'?')).take(bytes - 1).collect();

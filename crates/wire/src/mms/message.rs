@@ -10,22 +10,22 @@ use super::play::{self, EndOfStream, Position, StartPlaying, StreamChange, Strea
 /// Bytes before a packet's messages ([MS-MMSP] section 2.2.3).
 pub const TCP_HEADER_BYTES: usize = 32;
 
-/// What lengths of messages are counted in, in bytes.
+/// The unit of messages' lengths, in bytes.
 const CHUNK: usize = 8;
 /// `rep`, two versions and padding.
 const REP: u32 = 1;
-/// `sessionId`, by which a player tells messages from media.
+/// `sessionId`, by which a player distinguishes messages from media.
 pub(super) const SESSION: u32 = 0xb00b_face;
 /// `seal`: "MMS ".
 const SEAL: u32 = 0x2053_4d4d;
-/// What `messageLength` counts beside the messages: the header's bytes behind the seal.
+/// Bytes that `messageLength` counts beside the messages: the header's behind the seal.
 const COUNTED: usize = 16;
 
 /// `MID` of each message: [MS-MMSP] sections 2.2.4.1 to 2.2.4.28.
 pub mod mids {
     /// From the player: [`MmsMessage::Connect`](super::MmsMessage::Connect).
     pub const CONNECT: u32 = 0x0003_0001;
-    /// What media comes on.
+    /// The transport for the media.
     pub const CONNECT_FUNNEL: u32 = 0x0003_0002;
     /// A file is opened.
     pub const OPEN_FILE: u32 = 0x0003_0005;
@@ -37,9 +37,9 @@ pub mod mids {
     pub const CLOSE_FILE: u32 = 0x0003_000d;
     /// The file's header.
     pub const READ_BLOCK: u32 = 0x0003_0015;
-    /// A packet pair, and who the player is.
+    /// A packet pair, and the player's identification.
     pub const FUNNEL_INFO: u32 = 0x0003_0018;
-    /// What proves who asks.
+    /// Proof of the client's identity.
     pub const SECURITY_RESPONSE: u32 = 0x0003_001a;
     /// The player is there.
     pub const PONG: u32 = 0x0003_001b;
@@ -67,11 +67,11 @@ pub mod mids {
     pub const REPORT_READ_BLOCK: u32 = 0x0004_0011;
     /// To [`FUNNEL_INFO`].
     pub const REPORT_FUNNEL_INFO: u32 = 0x0004_0015;
-    /// To [`OPEN_FILE`], if it is not for everybody.
+    /// To [`OPEN_FILE`], if access to it is restricted.
     pub const SECURITY_CHALLENGE: u32 = 0x0004_001a;
     /// Is the player there?
     pub const PING: u32 = 0x0004_001b;
-    /// Nothing more comes.
+    /// Nothing more follows.
     pub const REPORT_END_OF_STREAM: u32 = 0x0004_001e;
     /// The playlist's next entry.
     pub const REPORT_STREAM_CHANGE: u32 = 0x0004_0020;
@@ -86,7 +86,7 @@ pub mod mids {
 pub struct TcpHeader {
     /// The packet's number on the connection, from 0 on.
     pub sequence: u16,
-    /// When it was sent, in ms since the sender's first; nobody reads it.
+    /// When it was sent, in ms since the sender's first; unused by receivers.
     pub time_sent_ms: u64,
 }
 
@@ -96,17 +96,17 @@ pub struct TcpHeader {
 pub enum MmsMessage {
     /// A player's first.
     Connect(Connect),
-    /// Whether there is to be a packet pair, and who am I?
+    /// Asks for the player's identification, and for a packet pair or none.
     FunnelInfo(PacketPairMode),
-    /// What media is to come on.
+    /// The transport for the media.
     ConnectFunnel(ConnectFunnel),
     /// A file.
     OpenFile(OpenFile),
     /// Its header.
     ReadBlock(ReadBlock),
-    /// Not its header after all: the incarnation of what asked for it ([MS-MMSP] section 2.2.4.15).
+    /// Cancels the request for the header: the incarnation of that request ([MS-MMSP] section 2.2.4.15).
     CancelReadBlock(u32),
-    /// Which of its streams, in place of which.
+    /// The selected streams, and the ones they replace.
     StreamSwitch(Vec<StreamSwitch>),
     /// Play.
     StartPlaying(StartPlaying),
@@ -125,7 +125,7 @@ pub enum MmsMessage {
     StopPlaying {
         /// [`FileReport::file_id`].
         file_id: u32,
-        /// That of what is played.
+        /// That of the played file.
         incarnation: u32,
     },
     /// How it was.
@@ -148,13 +148,13 @@ pub enum MmsMessage {
     ReportOpenFile(FileReport),
     /// The same, where it is elsewhere.
     ReportRedirect(Redirect),
-    /// The same, where it is not for everybody.
+    /// The same, where access to it is restricted.
     SecurityChallenge(SecurityToken),
     /// To [`ReadBlock`](MmsMessage::ReadBlock); the header follows ([MS-MMSP] section 2.2.4.8).
     ReportReadBlock {
         /// Whether it does.
         result: u32,
-        /// That of what asked.
+        /// That of the request.
         incarnation: u32,
     },
     /// To [`StreamSwitch`](MmsMessage::StreamSwitch): the result ([MS-MMSP] section 2.2.4.13).
@@ -163,7 +163,7 @@ pub enum MmsMessage {
     ReportStartedPlaying {
         /// Whether it does.
         result: u32,
-        /// That of what asked.
+        /// That of the request.
         incarnation: u32,
         /// [`FileReport::file_id`].
         file_id: u32,
@@ -172,25 +172,25 @@ pub enum MmsMessage {
     ReportStartStriding {
         /// Whether it does.
         result: u32,
-        /// That of what asked.
+        /// That of the request.
         incarnation: u32,
     },
-    /// Nothing more comes.
+    /// Nothing more follows.
     ReportEndOfStream(EndOfStream),
     /// The playlist's next entry.
     ReportStreamChange(StreamChange),
     /// Is the player there? ([MS-MMSP] section 2.2.4.1)
     Ping,
-    /// Of another type. It is written as it came.
+    /// A message of another type. It is written as received.
     Other {
         /// Its type, none of [`mids`].
         mid: u32,
-        /// What is behind it; a multiple of 8, or zeros come behind it.
+        /// The bytes behind it; a multiple of 8, or zeros follow it.
         body: Vec<u8>,
     },
 }
 
-/// A packet of messages, whole and alone, with its header.
+/// Returns a packet of messages, whole and alone, with its header.
 pub fn parse(packet: &[u8]) -> Result<(TcpHeader, Vec<MmsMessage>), Problem> {
     let mut fields = Fields::of(packet, 0);
     let (rep, session) = (fields.u32()?, fields.u32()?);
@@ -200,7 +200,7 @@ pub fn parse(packet: &[u8]) -> Result<(TcpHeader, Vec<MmsMessage>), Problem> {
         return Err(Fault::NotMms.at(0));
     }
     let messages = messages_of(length).ok_or_else(|| Fault::Length(length).at(at))?;
-    // `chunkCount` is what the length says already.
+    // `chunkCount` repeats the length.
     fields.u32()?;
     let sequence = fields.u16()?;
     fields.u16()?;
@@ -216,15 +216,15 @@ pub fn parse(packet: &[u8]) -> Result<(TcpHeader, Vec<MmsMessage>), Problem> {
     Ok((header, messages))
 }
 
-/// Bytes of the messages of a packet whose `messageLength` is this; `None` if it cannot be.
+/// Returns the bytes of the messages of a packet with this `messageLength`; `None` if it is impossible.
 pub(super) fn messages_of(length: u32) -> Option<usize> {
     (length as usize).checked_sub(COUNTED).filter(|bytes| bytes % CHUNK == 0)
 }
 
-/// The packet of `messages`, of which the specification wants one.
+/// Writes the packet of `messages`; the specification requires exactly one.
 ///
-/// `chunkCount` is `messageLength` in multiples of 8, as FFmpeg and other players write it. By the letter of [MS-MMSP] (section
-/// 2.2.3) it would count the 16 bytes up to the seal too; nobody reads it.
+/// `chunkCount` is `messageLength` in multiples of 8, as FFmpeg and other players write it. By the letter of
+/// [MS-MMSP] (section 2.2.3) it would count the 16 bytes up to the seal too; no receiver reads it.
 pub fn write(header: TcpHeader, messages: &[MmsMessage]) -> Vec<u8> {
     let mut out = Out::default();
     let written: Vec<_> = messages.iter().map(MmsMessage::write).collect();

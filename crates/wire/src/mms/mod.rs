@@ -1,11 +1,11 @@
-//! The Microsoft Media Server (MMS) protocol ([MS-MMSP]): what Windows Media Services and its players say over TCP, the
-//! packets of media beside it over UDP or on the same connection, and what asks for lost ones. Bytes to messages and back,
-//! no I/O.
+//! The Microsoft Media Server (MMS) protocol ([MS-MMSP]): the messages of Windows Media Services and its
+//! players over TCP, the packets of media beside it over UDP or on the same connection, and the requests for
+//! lost ones. Bytes to messages and back, no I/O.
 //!
-//! Each message is named as in the specification's section 2.2.4, without `LinkViewerToMac` (from the player) and
-//! `LinkMacToViewer` (from the server). All numbers are little-endian. A field that has to have one value is written so and
-//! not read: players and servers leave arbitrary bytes in many ([MS-MMSP] appendix A). What stands behind the fields that we
-//! know is left out.
+//! Each message is named as in the specification's section 2.2.4, without `LinkViewerToMac` (from the player)
+//! and `LinkMacToViewer` (from the server). All numbers are little-endian. A field that has to have one value
+//! is written so and not read: players and servers leave arbitrary bytes in many ([MS-MMSP] appendix A). Data
+//! behind the known fields are left out.
 //!
 //! [`Reader`] takes messages and media out of a connection's bytes; the media's header is that of [MS-WMSP] as well, and
 //! of [`wmsp`](crate::wmsp).

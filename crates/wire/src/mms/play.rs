@@ -5,7 +5,7 @@ use streamgauge_base::Duration;
 use super::fault::{Fault, Problem};
 use super::fields::{Fields, Out, seconds};
 
-/// Numbers of packets and bytes that say nothing.
+/// Numbers of packets and bytes without meaning.
 const UNSET: [u32; 2] = [0, u32::MAX];
 /// The bit of an end that counts from where play begins.
 const FROM_START: u32 = 1 << 31;
@@ -68,9 +68,9 @@ pub struct StartPlaying {
     pub stop: Option<Stop>,
     /// 1 to 254; the media's packets have it.
     pub incarnation: u32,
-    /// `dwAccelBandwidth` in bit/s and `dwAccelDuration` in ms: send so much media at this rate at first.
+    /// `dwAccelBandwidth` in bit/s and `dwAccelDuration` in ms: send this much media at this rate at first.
     pub acceleration: Option<(u32, u32)>,
-    /// `dwLinkBandwidth`: what the player's connection has, in bit/s. Not written without an acceleration.
+    /// `dwLinkBandwidth`: the rate of the player's connection, in bit/s. Not written without an acceleration.
     pub link_bps: Option<u32>,
 }
 
@@ -84,7 +84,7 @@ impl StartPlaying {
             stop => Some(Stop { ms: stop & !FROM_START, from_start: stop & FROM_START != 0 }),
         };
         let incarnation = fields.u32()?;
-        // Old players leave the rest away: that it is there, its length tells alone.
+        // Old players omit the rest: only the length reveals its presence.
         let acceleration = if fields.left() >= 8 { Some((fields.u32()?, fields.u32()?)) } else { None };
         let link_bps = match acceleration {
             Some(_) if fields.left() >= 4 => Some(fields.u32()?),
@@ -108,7 +108,8 @@ impl StartPlaying {
     }
 }
 
-/// What `StartStriding` says behind its MID: the file, from where, incarnation and rate ([MS-MMSP] section 2.2.4.26).
+/// Reads `StartStriding` behind its MID: the file, its position, incarnation and rate ([MS-MMSP] section
+/// 2.2.4.26).
 pub(super) fn read_striding(fields: &mut Fields<'_>) -> Result<(u32, Position, u32, f64), Problem> {
     let file_id = fields.u32()?;
     fields.u32()?;
@@ -123,7 +124,7 @@ pub(super) fn read_striding(fields: &mut Fields<'_>) -> Result<(u32, Position, u
     Ok((file_id, from, incarnation, rate))
 }
 
-/// See [`read_striding`].
+/// Writes the fields of [`read_striding`].
 pub(super) fn write_striding(file_id: u32, from: Position, incarnation: u32, rate: f64, out: &mut Out) {
     out.u32(file_id).u32(0);
     from.write(out);
@@ -144,14 +145,14 @@ pub enum ThinningLevel {
 }
 
 impl ThinningLevel {
-    /// `None` above 2.
+    /// Returns `None` above 2.
     pub fn new(level: u16) -> Option<Self> {
         [ThinningLevel::All, ThinningLevel::KeyFrames, ThinningLevel::Nothing]
             .get(usize::from(level))
             .copied()
     }
 
-    /// 0 to 2.
+    /// Returns 0 to 2.
     pub fn get(self) -> u16 {
         self as u16
     }
@@ -161,16 +162,16 @@ impl ThinningLevel {
 /// `stream-switch-entry` ([MS-WMSP] section 2.2.1.4.27).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct StreamSwitch {
-    /// The ASF stream that is no more to be sent; `None` if the other is in nobody's place. Below 65535.
+    /// The ASF stream that is no longer to be sent; `None` if the other replaces none. Below 65535.
     pub from: Option<u16>,
-    /// The one that is; `None` if nothing comes in its place.
+    /// The stream to be sent; `None` if there is no replacement.
     pub to: Option<u16>,
     /// How much of it.
     pub level: ThinningLevel,
 }
 
 impl StreamSwitch {
-    /// What stands for no stream.
+    /// The value for no stream.
     pub const NONE: u16 = u16::MAX;
 
     /// Sends this stream beside the others.
@@ -178,12 +179,12 @@ impl StreamSwitch {
         StreamSwitch { to: Some(stream), ..StreamSwitch::default() }
     }
 
-    /// The streams' numbers, [`NONE`](Self::NONE) for none.
+    /// Returns the streams' numbers, [`NONE`](Self::NONE) for none.
     pub fn numbers(&self) -> [u16; 2] {
         [self.from, self.to].map(|stream| stream.unwrap_or(Self::NONE))
     }
 
-    /// The stream of a number.
+    /// Returns the stream of a number.
     pub fn stream(number: u16) -> Option<u16> {
         Some(number).filter(|number| *number != Self::NONE)
     }
@@ -234,12 +235,12 @@ impl StreamChange {
     }
 }
 
-/// `ReportEndOfStream`: nothing more comes ([MS-MMSP] section 2.2.4.5).
+/// `ReportEndOfStream`: nothing more follows ([MS-MMSP] section 2.2.4.5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct EndOfStream {
     /// An HRESULT: [`DONE`](Self::DONE), [`MORE`](Self::MORE), or an error ([MS-ERREF]).
     pub result: u32,
-    /// That of what was played or stopped.
+    /// Incarnation of the played or stopped stream.
     pub incarnation: u32,
 }
 

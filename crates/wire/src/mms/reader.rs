@@ -9,13 +9,13 @@ use super::fault::{Fault, Problem};
 use super::message::{MmsMessage, SESSION, TCP_HEADER_BYTES, messages_of, parse};
 use crate::incoming::{Gathered, Incoming};
 
-/// Bytes that the messages of a packet may have: ten times what players and servers send.
+/// Limit of the bytes of a packet's messages: ten times the size that players and servers send.
 pub const MOST_MESSAGE_BYTES: usize = 16 << 10;
 
-/// Bytes by which both kinds of packets say how long they are.
+/// Bytes within which both kinds of packets have their length.
 const BEGINNING_BYTES: usize = 12;
 
-/// What a connection carries.
+/// Items of a connection.
 #[derive(Clone, PartialEq, Debug)]
 pub enum MmsItem {
     /// A message.
@@ -25,12 +25,13 @@ pub enum MmsItem {
     Data(Chunk),
 }
 
-/// Reads one direction of a connection. It is an iterator that may go on after `None`: push what arrives, then take
-/// items until there is none. It keeps no more than one packet, and what was pushed and not yet taken. Filler in messages and
-/// headers reads as zeros.
+/// Reads one direction of a connection. It is an iterator that may continue after `None`: push arriving data,
+/// then take items until there is none. It keeps at most one packet, and pushed data not yet taken. Filler in
+/// messages and headers reads as zeros.
 ///
-/// What begins here is a packet of messages if it has the session's number where these have it, and else media ([MS-MMSP]
-/// section 3.1.5.2): a packet of media that has those bytes there would be the first of a file, and of 45,067 B.
+/// A packet is one of messages if it has the session's number in that place, and else media ([MS-MMSP]
+/// section 3.1.5.2): a packet of media that has those bytes there would be the first of a file, and of 45,067
+/// B.
 #[derive(Clone, Debug)]
 pub struct Reader {
     takes_data: bool,
@@ -43,7 +44,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Reads what a player says: messages alone.
+    /// Reads a player's side: messages alone.
     pub fn of_requests() -> Self {
         Reader {
             takes_data: false,
@@ -55,7 +56,7 @@ impl Reader {
         }
     }
 
-    /// Reads what a server says, with media.
+    /// Reads a server's side, with media.
     pub fn of_responses() -> Self {
         Reader { takes_data: true, ..Reader::of_requests() }
     }
@@ -67,12 +68,14 @@ impl Reader {
         }
     }
 
-    /// The reader is between packets, as far as it has been read: the connection may end here.
+    /// Returns whether the reader is between packets, as far as it has been read: the connection may end
+    /// here.
     pub fn is_between_packets(&self) -> bool {
         self.gathered.len() == 0 && self.waiting.is_empty()
     }
 
-    /// How long the packet is that has begun, and whether it is media; `None` until its bytes say.
+    /// Returns the length of the packet that has begun, and whether it is media; `None` until its bytes
+    /// reveal it.
     fn size_of(&self) -> Result<Option<(usize, bool)>, Problem> {
         let Some(header) = self.gathered.first::<DATA_HEADER_BYTES>() else { return Ok(None) };
         if header[4..] != SESSION.to_le_bytes() {
@@ -92,7 +95,7 @@ impl Reader {
         }
     }
 
-    /// The next whole packet, and whether it is media; nothing until more is pushed.
+    /// Returns the next whole packet, and whether it is media; nothing until more is pushed.
     fn packet(&mut self) -> Option<Result<(Chunk, bool), Problem>> {
         loop {
             let have = self.gathered.len();
@@ -126,7 +129,7 @@ impl Reader {
 impl Iterator for Reader {
     type Item = Result<MmsItem, Problem>;
 
-    /// The next item; `None` until more is pushed, and for ever after a problem.
+    /// Returns the next item; `None` until more is pushed, and for ever after a problem.
     fn next(&mut self) -> Option<Self::Item> {
         while !self.ended {
             if let Some(message) = self.waiting.pop_front() {

@@ -11,16 +11,17 @@ pub const MOST_RESENDS: usize = 32;
 /// `RequestPacketListResend`: a player's datagram to the server's UDP port 1755 ([MS-MMSP] section 2.2.5).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ResendRequest {
-    /// Who asks: [`FunnelReport::client_id`](super::FunnelReport::client_id).
+    /// The requester: [`FunnelReport::client_id`](super::FunnelReport::client_id).
     pub client_id: u32,
-    /// Of what: the low 16 bits of [`FileReport::file_id`](super::FileReport::file_id).
+    /// The source: the low 16 bits of [`FileReport::file_id`](super::FileReport::file_id).
     pub source: u16,
-    /// The packets' numbers among those sent, of which [`DataPacket::flags`](super::DataPacket::flags) says 8 bits; 1 to 32.
+    /// The packets' numbers among those sent; [`DataPacket::flags`](super::DataPacket::flags) has 8 bits of
+    /// each; 1 to 32.
     pub sequences: Vec<u32>,
 }
 
 impl ResendRequest {
-    /// `datagram` is one request.
+    /// Parses `datagram`, which is one request.
     pub fn parse(datagram: &[u8]) -> Result<Self, Problem> {
         let mut fields = Fields::of(datagram, 0);
         if fields.u32()? != SIGNATURE {

@@ -18,53 +18,53 @@ pub struct Component<'a> {
 }
 
 impl<'a> Component<'a> {
-    /// A component of any type. `None` for type 0 and for a digest that has not 32 bytes.
+    /// Returns a component of any type. `None` for type 0 and for a digest that has not 32 bytes.
     pub fn of(kind: u16, value: impl Into<Cow<'a, [u8]>>) -> Option<Self> {
         let value = value.into();
         is_sound(kind, value.len()).then_some(Component { kind, value })
     }
 
-    /// GenericNameComponent: any bytes.
+    /// Returns a GenericNameComponent: any bytes.
     pub fn generic(value: impl Into<Cow<'a, [u8]>>) -> Self {
         Component { kind: GENERIC, value: value.into() }
     }
 
-    /// KeywordNameComponent.
+    /// Returns a KeywordNameComponent.
     pub fn keyword(value: impl Into<Cow<'a, [u8]>>) -> Self {
         Component { kind: KEYWORD, value: value.into() }
     }
 
-    /// TLV-TYPE.
+    /// Returns the TLV-TYPE.
     pub fn kind(&self) -> u16 {
         self.kind
     }
 
-    /// TLV-VALUE.
+    /// Returns the TLV-VALUE.
     pub fn value(&self) -> &[u8] {
         &self.value
     }
 
-    /// The same, with bytes of its own.
+    /// Returns the same, with bytes of its own.
     pub fn into_owned(self) -> Component<'static> {
         Component { kind: self.kind, value: Cow::Owned(self.value.into_owned()) }
     }
 
-    /// The number that a component of type `kind` is.
+    /// Returns the number that a component of type `kind` is.
     pub fn number(&self, kind: u16) -> Option<u64> {
         if self.kind == kind { tlv::integer(&self.value) } else { None }
     }
 
-    /// The number of the segment that it is.
+    /// Returns the number of the segment that it is.
     pub fn as_segment(&self) -> Option<u64> {
         self.number(SEGMENT)
     }
 
-    /// The version that it is.
+    /// Returns the version that it is.
     pub fn as_version(&self) -> Option<u64> {
         self.number(VERSION)
     }
 
-    /// Bytes of the element.
+    /// Returns the bytes of the element.
     pub(crate) fn element_bytes(&self) -> usize {
         tlv::element_bytes(self.kind.into(), self.value.len())
     }
@@ -76,49 +76,49 @@ impl<'a> Component<'a> {
 }
 
 impl Component<'static> {
-    /// A component of type `kind` that is a NonNegativeInteger, in its shortest form.
+    /// Returns a component of type `kind` that is a NonNegativeInteger, in its shortest form.
     pub(crate) fn of_number(kind: u16, number: u64) -> Self {
         let bytes = number.to_be_bytes();
         Component { kind, value: Cow::Owned(bytes[8 - tlv::integer_bytes(number)..].to_vec()) }
     }
 
-    /// The number of a segment.
+    /// Returns the number of a segment.
     pub fn segment(number: u64) -> Self {
         Component::of_number(SEGMENT, number)
     }
 
-    /// An offset in bytes.
+    /// Returns an offset in bytes.
     pub fn byte_offset(offset: u64) -> Self {
         Component::of_number(BYTE_OFFSET, offset)
     }
 
-    /// A version.
+    /// Returns a version.
     pub fn version(version: u64) -> Self {
         Component::of_number(VERSION, version)
     }
 
-    /// A time, in microseconds since 1970.
+    /// Returns a time, in microseconds since 1970.
     pub fn timestamp(us: u64) -> Self {
         Component::of_number(TIMESTAMP, us)
     }
 
-    /// A sequence number.
+    /// Returns a sequence number.
     pub fn sequence_num(number: u64) -> Self {
         Component::of_number(SEQUENCE_NUM, number)
     }
 
-    /// The SHA-256 of a whole Data packet.
+    /// Returns the SHA-256 of a whole Data packet.
     pub fn implicit_digest(digest: [u8; 32]) -> Self {
         Component { kind: IMPLICIT_SHA256_DIGEST, value: Cow::Owned(digest.to_vec()) }
     }
 
-    /// The SHA-256 of an Interest's ApplicationParameters and what is behind them.
+    /// Returns the SHA-256 of an Interest's ApplicationParameters and the elements behind them.
     pub fn parameters_digest(digest: [u8; 32]) -> Self {
         Component { kind: PARAMETERS_SHA256_DIGEST, value: Cow::Owned(digest.to_vec()) }
     }
 }
 
-/// A component may have this type and a value of this length.
+/// Returns whether a component may have this type and a value of this length.
 pub(crate) fn is_sound(kind: u16, bytes: usize) -> bool {
     match kind {
         0 => false,

@@ -18,17 +18,17 @@ const DIGEST_SHA256: u64 = 0;
 const DIGEST_SHA256_INFO: [u8; 3] = [SIGNATURE_TYPE as u8, 1, DIGEST_SHA256 as u8];
 /// Bytes of a SHA-256.
 const DIGEST_BYTES: usize = 32;
-/// What comes behind the name, in order.
+/// The elements behind the name, in order.
 const ORDER: [u32; 4] = [META_INFO, CONTENT, SIGNATURE_INFO, SIGNATURE_VALUE];
-/// What MetaInfo has, in order.
+/// The elements of MetaInfo, in order.
 const META_ORDER: [u32; 3] = [CONTENT_TYPE, FRESHNESS_PERIOD, FINAL_BLOCK_ID];
 
 /// Content under a name.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Data {
-    /// What it is.
+    /// Its name.
     pub name: Name,
-    /// ContentType: 0 for plain bytes (BLOB), as also if it says none, 1 LINK, 2 KEY, 3 NACK.
+    /// ContentType: 0 for plain bytes (BLOB), also if absent, 1 LINK, 2 KEY, 3 NACK.
     pub content_type: Option<u64>,
     /// FreshnessPeriod in ms: as long it answers an Interest with MustBeFresh out of a cache.
     pub freshness_ms: Option<u64>,
@@ -40,14 +40,14 @@ pub struct Data {
     pub signature: Signature,
 }
 
-/// What vouches for a Data.
+/// The signature of a Data.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Signature {
-    /// DigestSha256 (section "DigestSha256"): made where a Data is written, checked where it is read. Whatever else its
-    /// SignatureInfo has is ignored.
+    /// DigestSha256 (section "DigestSha256"): made where a Data is written, checked where it is read. Other
+    /// fields of its SignatureInfo are ignored.
     #[default]
     DigestSha256,
-    /// Of another type: kept, not checked.
+    /// A signature of another type: kept, not checked.
     Other {
         /// SignatureInfo's value, which begins with SignatureType.
         info: Box<[u8]>,
@@ -66,7 +66,7 @@ impl Signature {
     pub const ZEROS: Signature = Signature::Absent { bytes: Self::ZEROS_BYTES as u32 };
     pub(super) const ZEROS_BYTES: usize = 2 + DIGEST_SHA256_INFO.len() + 2 + DIGEST_BYTES;
 
-    /// Bytes of both elements.
+    /// Returns the bytes of both elements.
     fn bytes(&self) -> usize {
         let of = |info, value| {
             tlv::element_bytes(SIGNATURE_INFO, info) + tlv::element_bytes(SIGNATURE_VALUE, value)
@@ -80,17 +80,17 @@ impl Signature {
 }
 
 impl Data {
-    /// `content` under `name`, with DigestSha256.
+    /// Returns `content` under `name`, with DigestSha256.
     pub fn of(name: Name, content: Chunk) -> Self {
         Data { name, content, ..Data::default() }
     }
 
-    /// An application's no: there is nothing of that name (ContentType NACK).
+    /// Returns an application's no: there is nothing of that name (ContentType NACK).
     pub fn no(name: Name) -> Self {
         Data { content_type: Some(CONTENT_NACK), ..Data::of(name, Chunk::default()) }
     }
 
-    /// It is an application's no.
+    /// Returns whether it is an application's no.
     pub fn is_no(&self) -> bool {
         self.content_type == Some(CONTENT_NACK)
     }
@@ -98,15 +98,15 @@ impl Data {
     /// Reads one, and nothing behind it.
     ///
     /// # Errors
-    /// What is malformed, and a DigestSha256 that is not that of its bytes.
+    /// Malformed bytes, and a DigestSha256 that does not match its bytes.
     pub fn read(packet: &Chunk) -> Result<Data, Problem> {
         Data::read_with(packet, true)
     }
 
-    /// The same without the check of DigestSha256, as forwarders read.
+    /// Returns the same without the check of DigestSha256, as forwarders read.
     ///
     /// # Errors
-    /// What is malformed.
+    /// Malformed bytes.
     pub fn read_unchecked(packet: &Chunk) -> Result<Data, Problem> {
         Data::read_with(packet, false)
     }
@@ -133,7 +133,7 @@ impl Data {
                     let info = info.ok_or(Fault::Missing { expected: SIGNATURE_INFO }.at(element.start))?;
                     let signed = elements.bytes(name_element.start, info.to)?;
                     data.signature = signature(&elements, &info, &element, is_checked.then_some(signed))?;
-                    // What may still come is skipped, or an error.
+                    // Later elements are skipped, or an error.
                     elements.next_of(&[], 0)?;
                     return Ok(data);
                 }
@@ -161,7 +161,7 @@ impl Data {
         Ok(())
     }
 
-    /// MetaInfo's value.
+    /// Returns MetaInfo's value.
     fn meta(&self) -> Vec<u8> {
         let mut meta = Vec::new();
         if let Some(content_type) = self.content_type {
@@ -177,8 +177,8 @@ impl Data {
         meta
     }
 
-    /// Its bytes. Where the content has filler, or the signature is absent, all that comes behind the content's real bytes
-    /// is filler.
+    /// Its bytes. Where the content has filler, or the signature is absent, everything behind the content's
+    /// real bytes is filler.
     pub fn write(&self) -> Chunk {
         let meta = self.meta();
         let meta_bytes = if meta.is_empty() { 0 } else { tlv::element_bytes(META_INFO, meta.len()) };
@@ -204,7 +204,7 @@ impl Data {
         Chunk::with_filler(packet, u32::try_from(filler).unwrap_or(u32::MAX))
     }
 
-    /// Writes the signature of what is there from `from` on.
+    /// Writes the signature of the bytes from `from` on.
     fn sign(&self, packet: &mut Vec<u8>, from: usize) {
         match &self.signature {
             Signature::DigestSha256 => {
@@ -243,8 +243,8 @@ fn signature(
     }
 }
 
-/// The digest of a whole Data packet, by which its full name ends (section "Implicit Digest Component"). `None` if some of
-/// it is filler.
+/// Returns the digest of a whole Data packet, by which its full name ends (section "Implicit Digest
+/// Component"). `None` if some of it is filler.
 pub fn implicit_digest(packet: &Chunk) -> Option<[u8; DIGEST_BYTES]> {
     (packet.len() == packet.head().len()).then(|| Sha256::digest(packet.head()).into())
 }

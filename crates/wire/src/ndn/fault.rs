@@ -1,18 +1,18 @@
-//! What is wrong with bytes that should be a packet, or with text that should be a name.
+//! Faults of bytes that should be a packet, or of text that should be a name.
 
 use super::types::{MOST_COMPONENTS, MOST_FRAGMENTS, MOST_NAME_BYTES};
 
-/// What is wrong, and where.
+/// A fault and its place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("at byte {at}: {fault}")]
 pub struct Problem {
     /// Bytes before it: of the packet, of the text, or of the stream since it began.
     pub at: u64,
-    /// What it is.
+    /// The fault.
     pub fault: Fault,
 }
 
-/// What is wrong.
+/// The kinds of fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Fault {
     /// It ends within a type, a length or a value.
@@ -30,7 +30,7 @@ pub enum Fault {
     /// Another element has to be here.
     #[error("an element of type {expected} is missing")]
     Missing {
-        /// The type of what has to be here.
+        /// The type that is required here.
         expected: u32,
     },
     /// An element that has to be understood and is not known, or not here.
@@ -51,7 +51,7 @@ pub enum Fault {
         bytes: u64,
     },
     /// More than a packet may have.
-    #[error("a packet of {bytes} B, of which there may be {limit}")]
+    #[error("a packet of {bytes} B, at most {limit}")]
     TooLong {
         /// Bytes that it has.
         bytes: u64,
@@ -64,10 +64,10 @@ pub enum Fault {
     /// Bytes that have to be there are counted only.
     #[error("filler where real bytes are needed")]
     Filler,
-    /// A packet may end in filler; nothing real comes behind.
+    /// A packet may end in filler; no real bytes follow it.
     #[error("real bytes behind filler in one packet")]
     RealAfterFiller,
-    /// A name goes beyond the limits.
+    /// A name exceeds the limits.
     #[error("a name of more than {MOST_COMPONENTS} components or {MOST_NAME_BYTES} B")]
     NameTooLong,
     /// An Interest for nothing.
@@ -80,7 +80,7 @@ pub enum Fault {
     #[error("a digest that is not that of the bytes")]
     Digest,
     /// FragIndex is not below FragCount, there are too many, or Sequence is missing.
-    #[error("fragment {index} of {count}, of which there may be {MOST_FRAGMENTS}, each with its Sequence")]
+    #[error("fragment {index} of {count}; at most {MOST_FRAGMENTS}, each with its Sequence")]
     Fragment {
         /// FragIndex.
         index: u64,
@@ -102,7 +102,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// It is at this byte.
+    /// Returns the problem of this fault at this byte.
     pub(crate) fn at(self, at: usize) -> Problem {
         Problem { at: at as u64, fault: self }
     }

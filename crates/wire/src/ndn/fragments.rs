@@ -8,7 +8,8 @@ use super::fault::{Fault, Problem};
 use super::lp::LpPacket;
 use super::types::{MOST_FRAGMENTS, MOST_PACKET_BYTES};
 
-/// At most so many bytes of a fragment are types and lengths of LpPacket and Fragment, Sequence, FragIndex and FragCount.
+/// Limit of the bytes of a fragment that are types and lengths of LpPacket and Fragment, Sequence, FragIndex
+/// and FragCount.
 const OVERHEAD: usize = 4 + 4 + 10 + 4 + 4;
 
 /// Cuts packets for one link. It counts the fragments that it makes.
@@ -19,16 +20,18 @@ pub struct Fragmenter {
 }
 
 impl Fragmenter {
-    /// Makes packets of at most `most_bytes`, and of at most [`MOST_PACKET_BYTES`]. The first fragment has number
-    /// `sequence`; whoever starts a link again takes another than before, so that old fragments and new ones are told apart.
+    /// Makes packets of at most `most_bytes`, and of at most [`MOST_PACKET_BYTES`]. The first fragment has
+    /// number `sequence`; a restarted link needs another one than before, to distinguish old fragments from
+    /// new ones.
     pub fn of(most_bytes: usize, sequence: u64) -> Self {
         Fragmenter { most_bytes: most_bytes.min(MOST_PACKET_BYTES), sequence }
     }
 
-    /// The packet as it is if it fits, else its fragments. Its other header fields are in the first of them.
+    /// Returns the packet as it is if it fits, else its fragments. Its other header fields are in the first
+    /// of them.
     ///
     /// # Errors
-    /// [`Fault::NoRoom`] if header fields alone take what a fragment may have, [`Fault::TooLong`] if a packet takes more
+    /// [`Fault::NoRoom`] if header fields alone fill a fragment, [`Fault::TooLong`] if a packet needs more
     /// than [`MOST_FRAGMENTS`] or [`MOST_PACKET_BYTES`].
     pub fn cut(&mut self, packet: &LpPacket) -> Result<Vec<Chunk>, Problem> {
         let whole = packet.write();
@@ -66,10 +69,10 @@ impl Fragmenter {
     }
 }
 
-/// What a [`Reassembler`] may keep.
+/// Limits of a [`Reassembler`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReassemblyLimits {
-    /// Packets of which something came, and not all; each has at most [`MOST_FRAGMENTS`].
+    /// Packets received in part; each has at most [`MOST_FRAGMENTS`].
     pub packets: usize,
     /// Bytes of these, filler included so that virtual and real time agree.
     pub bytes: usize,
@@ -78,14 +81,14 @@ pub struct ReassemblyLimits {
 }
 
 impl Default for ReassemblyLimits {
-    /// 64 packets, 256 kB, 500 ms, which is what NFD waits.
+    /// 64 packets, 256 kB, and 500 ms as in NFD.
     fn default() -> Self {
         ReassemblyLimits { packets: 64, bytes: 256 << 10, age: Duration::from_millis(500) }
     }
 }
 
-/// Puts together what one peer cut. Where a limit is reached, the oldest goes; a fragment that contradicts those before it,
-/// or that came already, is dropped.
+/// Reassembles the packets that one peer cut. At a limit, the oldest is dropped; a fragment that contradicts
+/// earlier ones, or that is a duplicate, is dropped.
 #[derive(Clone, Debug, Default)]
 pub struct Reassembler {
     limits: ReassemblyLimits,
@@ -107,7 +110,7 @@ struct Partial {
 }
 
 impl Reassembler {
-    /// With these limits.
+    /// Returns a reassembler with these limits.
     pub fn of(limits: ReassemblyLimits) -> Self {
         Reassembler { limits, ..Reassembler::default() }
     }
@@ -117,18 +120,18 @@ impl Reassembler {
         self.dropped
     }
 
-    /// Packets of which something came, and not all.
+    /// Returns the number of packets received in part.
     pub fn waiting(&self) -> usize {
         self.partial.len()
     }
 
-    /// Bytes that it keeps.
+    /// Returns the bytes that it keeps.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Takes a packet that came; one that is no fragment is handed back. Returns the whole packet that it completes, with
-    /// the header fields of the first fragment, and the highest CongestionMark of any.
+    /// Adds a received packet; one that is no fragment is handed back. Returns the whole packet that it
+    /// completes, with the header fields of the first fragment, and the highest CongestionMark of any.
     pub fn push(&mut self, now: Instant, packet: LpPacket) -> Option<LpPacket> {
         self.expire(now);
         if !packet.is_fragmented() {
@@ -175,7 +178,7 @@ impl Reassembler {
         None
     }
 
-    /// Drops what has waited for too long.
+    /// Drops packets that have waited for too long.
     pub fn expire(&mut self, now: Instant) {
         while self.partial.front().is_some_and(|first| now.saturating_since(first.since) > self.limits.age) {
             self.drop_oldest();
@@ -195,7 +198,7 @@ impl Reassembler {
 }
 
 impl Partial {
-    /// Some number belongs to both.
+    /// Returns whether some number belongs to both.
     fn overlaps(&self, base: u64, count: u64) -> bool {
         base.wrapping_sub(self.base) < self.count || self.base.wrapping_sub(base) < count
     }
@@ -206,7 +209,7 @@ impl Partial {
             && self.bytes + bytes <= MOST_PACKET_BYTES
     }
 
-    /// All in one; `None` if there are real bytes behind filler.
+    /// Returns all in one; `None` if there are real bytes behind filler.
     fn whole(self) -> Option<LpPacket> {
         let mut head = Vec::with_capacity(
             self.fragments.values().filter_map(|p| Some(p.fragment.as_ref()?.head().len())).sum(),

@@ -13,10 +13,10 @@ use super::types::{
     PARAMETERS_SHA256_DIGEST,
 };
 
-/// An Interest's lifetime if it says none (section "InterestLifetime").
+/// An Interest's lifetime if it has none (section "InterestLifetime").
 pub const DEFAULT_LIFETIME_MS: u64 = 4000;
 
-/// What comes behind the name, in order.
+/// The elements behind the name, in order.
 const ORDER: [u32; 9] = [
     CAN_BE_PREFIX,
     MUST_BE_FRESH,
@@ -32,31 +32,32 @@ const ORDER: [u32; 9] = [
 /// Asks for a Data. It is all real bytes.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Interest {
-    /// Of what it asks for; at least one component.
+    /// Name of the requested Data; at least one component.
     pub name: Name,
     /// `name` may be a prefix of the Data's.
     pub can_be_prefix: bool,
-    /// No Data whose FreshnessPeriod has run out, out of a cache.
+    /// Excludes cached Data with a FreshnessPeriod that has expired.
     pub must_be_fresh: bool,
-    /// ForwardingHint's value: names that lead there, as they came.
+    /// ForwardingHint's value: names of delegations, as received.
     pub forwarding_hint: Option<Box<[u8]>>,
-    /// Tells apart Interests of one name; has to be there on a link.
+    /// Distinguishes Interests of one name; required on a link.
     pub nonce: Option<u32>,
     /// InterestLifetime in ms.
     pub lifetime_ms: Option<u64>,
     /// How often it may be forwarded.
     pub hop_limit: Option<u8>,
-    /// ApplicationParameters; [`Interest::with_parameters`] puts their digest into the name too, without which nobody takes
-    /// the Interest.
+    /// ApplicationParameters; [`Interest::with_parameters`] also puts their digest into the name, without
+    /// which receivers drop the Interest.
     pub parameters: Option<Parameters>,
 }
 
-/// ApplicationParameters and what may come behind them.
+/// ApplicationParameters and the elements that may follow them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Parameters {
     /// ApplicationParameters' value.
     pub value: Box<[u8]>,
-    /// The elements behind them, as they came: InterestSignatureInfo and InterestSignatureValue, which nobody checks.
+    /// The elements behind them, as received: InterestSignatureInfo and InterestSignatureValue, which are not
+    /// checked.
     pub signature: Box<[u8]>,
 }
 
@@ -66,7 +67,7 @@ impl Parameters {
         to.extend(&self.signature);
     }
 
-    /// Section "Interest Parameters Digest Component".
+    /// Returns the digest of section "Interest Parameters Digest Component".
     fn digest(&self) -> [u8; 32] {
         let mut bytes = Vec::new();
         self.put(&mut bytes);
@@ -80,7 +81,7 @@ impl Interest {
         Interest { name, ..Interest::default() }
     }
 
-    /// With these parameters, and their digest as the name's last component. One that was there goes.
+    /// Adds these parameters, and their digest as the name's last component. An earlier digest is removed.
     ///
     /// # Errors
     /// [`Fault::NameTooLong`] if the name has no room for it.
@@ -91,14 +92,14 @@ impl Interest {
         Ok(self)
     }
 
-    /// How long it lives: InterestLifetime, or 4 s.
+    /// Returns how long it lives: InterestLifetime, or 4 s.
     pub fn lifetime(&self) -> Duration {
         let ms = self.lifetime_ms.unwrap_or(DEFAULT_LIFETIME_MS);
         Duration::from_nanos(ms.saturating_mul(1_000_000))
     }
 
-    /// A Data of this name answers it (sections "Name" and "CanBePrefix"). `implicit_digest` is asked for only where the
-    /// Interest has one; `None` of it answers no such Interest.
+    /// Returns whether a Data of this name answers it (sections "Name" and "CanBePrefix"). `implicit_digest`
+    /// is asked for only where the Interest has one; `None` of it answers no such Interest.
     pub fn is_answered_by(&self, name: &Name, implicit_digest: impl FnOnce() -> Option<[u8; 32]>) -> bool {
         if self.name == *name || (self.can_be_prefix && name.starts_with(&self.name)) {
             return true;
@@ -114,7 +115,7 @@ impl Interest {
     /// Reads one, and nothing behind it.
     ///
     /// # Errors
-    /// What is malformed, and ApplicationParameters whose digest is not in the name.
+    /// Malformed bytes, and ApplicationParameters without their digest in the name.
     pub fn read(packet: &Chunk) -> Result<Interest, Problem> {
         let mut elements = tlv::packet(packet, INTEREST)?;
         let name_element = elements.expect(NAME)?;

@@ -10,7 +10,7 @@ use super::types::{
     NACK_REASON, PIT_TOKEN, SEQUENCE,
 };
 
-/// Header fields that we know, in the order of their types as they stand in a packet; Fragment is the last.
+/// Known header fields, in the order of their types in a packet; Fragment is the last.
 const ORDER: [u32; 7] = [SEQUENCE, FRAG_INDEX, FRAG_COUNT, PIT_TOKEN, NACK, CONGESTION_MARK, FRAGMENT];
 
 /// A packet of a link. A bare Interest or Data is one without header fields, and is written so.
@@ -18,9 +18,9 @@ const ORDER: [u32; 7] = [SEQUENCE, FRAG_INDEX, FRAG_COUNT, PIT_TOKEN, NACK, CONG
 pub struct LpPacket {
     /// Sequence: counts the sender's fragments.
     pub sequence: Option<u64>,
-    /// FragIndex: which fragment it is, from 0; 0 if it says none.
+    /// FragIndex: number of this fragment, from 0; 0 if absent.
     pub frag_index: Option<u64>,
-    /// FragCount: into how many the packet was cut; 1 if it says none.
+    /// FragCount: number of the packet's fragments; 1 if absent.
     pub frag_count: Option<u64>,
     /// PitToken: 1 to 32 bytes, to be returned with the answer.
     pub pit_token: Option<Box<[u8]>>,
@@ -35,11 +35,11 @@ pub struct LpPacket {
 /// Why an Interest cannot be answered (NDNLPv2, "Network Nack").
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum NackReason {
-    /// It says none, or 0.
+    /// No reason, or 0.
     Unspecified,
     /// 50: a link on the way is congested.
     Congestion,
-    /// 100: the nonce has been seen, the Interest went in a circle.
+    /// 100: the nonce has been seen, the Interest was in a loop.
     Duplicate,
     /// 150: no route leads to the name.
     NoRoute,
@@ -48,7 +48,7 @@ pub enum NackReason {
 }
 
 impl NackReason {
-    /// What a number means.
+    /// Returns the meaning of a number.
     pub fn of(number: u64) -> Self {
         match number {
             0 => NackReason::Unspecified,
@@ -82,15 +82,15 @@ impl LpPacket {
         LpPacket { nack: Some(reason), ..LpPacket::of(interest) }
     }
 
-    /// What it carries is a part of a packet, for [`Reassembler`](super::Reassembler).
+    /// Returns whether its content is a part of a packet, for [`Reassembler`](super::Reassembler).
     pub fn is_fragmented(&self) -> bool {
         self.frag_count.unwrap_or(1) > 1
     }
 
-    /// Reads one, or a bare Interest or Data, and nothing behind it. What it carries is not read.
+    /// Reads one, or a bare Interest or Data, and nothing behind it. Its content is not read.
     ///
     /// # Errors
-    /// What is malformed, and a header field that is not known and may not be ignored.
+    /// Malformed bytes, and an unknown header field that may not be ignored.
     pub fn read(packet: Chunk) -> Result<LpPacket, Problem> {
         let first = Elements::of(&packet).next()?.ok_or(Fault::Truncated { missing: 1 }.at(0))?;
         match first.kind {
@@ -191,7 +191,8 @@ impl LpPacket {
     }
 }
 
-/// A header field that may be ignored: 800 to 959, a multiple of 4 (NDNLPv2, "TLV-TYPE Number Assignments").
+/// Returns whether a header field may be ignored: 800 to 959, a multiple of 4 (NDNLPv2, "TLV-TYPE Number
+/// Assignments").
 fn is_ignorable(kind: u32) -> bool {
     (800..=959).contains(&kind) && kind.is_multiple_of(4)
 }

@@ -1,5 +1,6 @@
-//! Content of a metadata packet of real-time data retrieval (RDR), with the size as the NDN file servers of NDNts and ndn6
-//! tell it: the name of an object's version, its last segment, the size of a segment and of the whole.
+//! Content of a metadata packet of real-time data retrieval (RDR), with the size as in the NDN file servers
+//! of NDNts and ndn6: the name of an object's version, its last segment, the size of a segment and of the
+//! whole.
 
 use streamgauge_base::Chunk;
 
@@ -13,12 +14,12 @@ const SEGMENT_BYTES: u32 = 0xF500;
 /// Bytes of the whole.
 const SIZE: u32 = 0xF502;
 
-/// What is told of an object before it is fetched.
+/// Metadata of an object before it is fetched.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Metadata {
-    /// The name of its version, whose segments are fetched.
+    /// The name of its version, to which the segments belong.
     pub name: Name,
-    /// How large it is. Not every producer tells it: ndnd's does not.
+    /// How large it is. Not every producer sends it: ndnd's does not.
     pub size: Option<ObjectSize>,
 }
 
@@ -38,7 +39,7 @@ impl ObjectSize {
 }
 
 impl Metadata {
-    /// As the content of its Data.
+    /// Writes it as the content of its Data.
     pub fn write(&self) -> Chunk {
         let mut bytes = Vec::new();
         put_element(&mut bytes, NAME, self.name.as_bytes());
@@ -51,7 +52,7 @@ impl Metadata {
         Chunk::bytes(bytes)
     }
 
-    /// Out of its Data's content; `None` if that is something else.
+    /// Reads it out of its Data's content; `None` if that is something else.
     pub fn read(content: &Chunk) -> Option<Self> {
         let (mut name, mut segment_bytes, mut size) = (None, None, None);
         let mut elements = Elements::of_bytes(content.head());

@@ -1,13 +1,14 @@
 //! Named Data Networking: packets (NDN Packet Format Specification version 0.3), the link protocol's packets around them
 //! (NDNLPv2), and names. Bytes to messages and back, no I/O.
 //!
-//! A packet is a [`Chunk`](streamgauge_base::Chunk), whose payload may be filler. A Data's signature stands behind its
-//! content, so where the content has filler the signature lies in it: every length is right, and the signature is
-//! [`Signature::Absent`]. With all bytes real a packet is NDN's, byte for byte.
+//! A packet is a [`Chunk`](streamgauge_base::Chunk); its payload may be filler. A Data's signature is behind
+//! its content. Where the content has filler, the signature lies in it: every length is right, and the
+//! signature is [`Signature::Absent`]. With all bytes real a packet is NDN's, byte for byte.
 //!
-//! Bounds: [`types::MOST_PACKET_BYTES`] for a packet, [`types::MOST_COMPONENTS`] and [`types::MOST_NAME_BYTES`] for a name,
-//! [`types::MOST_FRAGMENTS`] for what is fragmented. Elements are read to a fixed depth (LpPacket, Fragment, Data, MetaInfo,
-//! FinalBlockId, its component), and nothing allocates more than came.
+//! Bounds: [`types::MOST_PACKET_BYTES`] for a packet, [`types::MOST_COMPONENTS`] and
+//! [`types::MOST_NAME_BYTES`] for a name, [`types::MOST_FRAGMENTS`] for a fragmented packet. Elements are
+//! read to a fixed depth (LpPacket, Fragment, Data, MetaInfo, FinalBlockId, its component), and nothing
+//! allocates more than was received.
 
 mod component;
 mod data;

@@ -12,9 +12,9 @@ use super::types::{MOST_COMPONENTS, MOST_NAME_BYTES, NAME};
 
 /// Components in order, at most [`MOST_COMPONENTS`] and [`MOST_NAME_BYTES`]. A clone and a prefix share its bytes.
 ///
-/// Names compare in canonical order (section "Canonical Order"). That is the order of their bytes: types and lengths are in
-/// their shortest form, of which the smaller number has the smaller bytes. It borrows as these bytes, so that a map by
-/// names is asked for a prefix without making one: `map.get(name.prefix_bytes(3))`.
+/// Names compare in canonical order (section "Canonical Order"). That is the order of their bytes: types and
+/// lengths are in their shortest form, where the smaller number has the smaller bytes. It borrows as these
+/// bytes, so that a map by names is asked for a prefix without making one: `map.get(name.prefix_bytes(3))`.
 #[derive(Clone)]
 pub struct Name {
     /// The elements of its components, and perhaps of more behind them.
@@ -30,7 +30,7 @@ impl Default for Name {
 }
 
 impl Name {
-    /// Of no components: `/`.
+    /// Returns the name of no components: `/`.
     pub fn root() -> Self {
         Name::default()
     }
@@ -43,7 +43,7 @@ impl Name {
         Name::root().with(components)
     }
 
-    /// With these components behind its own.
+    /// Returns the name with these components behind its own.
     ///
     /// # Errors
     /// [`Fault::NameTooLong`] if they are too many or too long.
@@ -61,7 +61,7 @@ impl Name {
         Ok(Name { bytes: bytes.len() as u16, components: components as u16, shared: bytes.into() })
     }
 
-    /// With this component behind its own.
+    /// Returns the name with this component behind its own.
     ///
     /// # Errors
     /// [`Fault::NameTooLong`] if that is too much.
@@ -74,7 +74,7 @@ impl Name {
         self.components.into()
     }
 
-    /// It has no components.
+    /// Returns whether it has no components.
     pub fn is_empty(&self) -> bool {
         self.components == 0
     }
@@ -84,12 +84,12 @@ impl Name {
         Components { elements: Elements::of_bytes(self.as_bytes()), left: self.len() }
     }
 
-    /// Component `index`, from 0.
+    /// Returns component `index`, from 0.
     pub fn get(&self, index: usize) -> Option<Component<'_>> {
         self.components().nth(index)
     }
 
-    /// The last component.
+    /// Returns the last component.
     pub fn last(&self) -> Option<Component<'_>> {
         self.get(self.len().checked_sub(1)?)
     }
@@ -100,7 +100,7 @@ impl Name {
         Name { shared: self.shared.clone(), bytes, components: components.min(self.len()) as u16 }
     }
 
-    /// The elements of its first `components`.
+    /// Returns the elements of its first `components`.
     pub fn prefix_bytes(&self, components: usize) -> &[u8] {
         let mut rest = self.components();
         if components > 0 {
@@ -109,22 +109,22 @@ impl Name {
         &self.as_bytes()[..rest.elements.at()]
     }
 
-    /// Without its last component; of none, none.
+    /// Returns the name without its last component; of none, none.
     pub fn parent(&self) -> Name {
         self.prefix(self.len().saturating_sub(1))
     }
 
-    /// It begins with `prefix`, which may be all of it.
+    /// Returns whether it begins with `prefix`, which may be all of it.
     pub fn starts_with(&self, prefix: &Name) -> bool {
         self.as_bytes().starts_with(prefix.as_bytes())
     }
 
-    /// The elements of its components: the value of its own element.
+    /// Returns the elements of its components: the value of its own element.
     pub fn as_bytes(&self) -> &[u8] {
         &self.shared[..self.bytes.into()]
     }
 
-    /// Bytes of its element.
+    /// Returns the bytes of its element.
     pub fn element_bytes(&self) -> usize {
         tlv::element_bytes(NAME, self.bytes.into())
     }

@@ -1,4 +1,4 @@
-//! What a face carries in the end: Interests and Data.
+//! Final content of a face: Interests and Data.
 
 use streamgauge_base::Chunk;
 
@@ -21,7 +21,7 @@ impl Packet {
     /// Reads the whole of a bare packet, or an [`LpPacket`](super::LpPacket)'s fragment.
     ///
     /// # Errors
-    /// What is malformed; of a Data a wrong DigestSha256 too.
+    /// Malformed bytes; for a Data a wrong DigestSha256 too.
     pub fn read(packet: &Chunk) -> Result<Packet, Problem> {
         let first = Elements::of(packet).next()?.ok_or(Fault::Truncated { missing: 1 }.at(0))?;
         match first.kind {

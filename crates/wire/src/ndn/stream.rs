@@ -8,9 +8,10 @@ use super::fault::{Fault, Problem};
 use super::types::{DATA, INTEREST, LP_PACKET, MOST_PACKET_BYTES};
 use crate::incoming::{Incoming, Run};
 
-/// Reads the packets of a stream: Interests, Data and LpPackets, each whole and not yet looked into. It is an iterator that
-/// may go on after `None`: push what arrives, then take packets until there is none. It keeps no more than one packet, and
-/// what was pushed and not yet taken. An error is the last that it gives, and ends the face.
+/// Reads the packets of a stream: Interests, Data and LpPackets, each whole and not yet looked into. It is an
+/// iterator that may continue after `None`: push arriving data, then take packets until there is none. It
+/// keeps at most one packet, and pushed data not yet taken. An error is the last that it gives, and ends the
+/// face.
 #[derive(Clone, Debug)]
 pub struct Reader {
     limit: usize,
@@ -19,7 +20,7 @@ pub struct Reader {
     at: u64,
     /// The real bytes of that packet that are here.
     real: Vec<u8>,
-    /// And how much filler behind them.
+    /// The amount of filler behind them.
     filler: usize,
     has_failed: bool,
 }
@@ -31,7 +32,7 @@ impl Default for Reader {
 }
 
 impl Reader {
-    /// With another limit of a packet's bytes than [`MOST_PACKET_BYTES`].
+    /// Returns a reader with another limit of a packet's bytes than [`MOST_PACKET_BYTES`].
     pub fn with_limit(limit: usize) -> Self {
         Reader { limit, incoming: Incoming::default(), at: 0, real: Vec::new(), filler: 0, has_failed: false }
     }
@@ -43,13 +44,14 @@ impl Reader {
         }
     }
 
-    /// The reader is between packets, as far as it has been read: the connection may end here.
+    /// Returns whether the reader is between packets, as far as it has been read: the connection may end
+    /// here.
     pub fn is_between_packets(&self) -> bool {
         self.real.is_empty()
     }
 
-    /// The next packet, if it is whole. Zeros behind filler are filler: a simulated TCP makes zeros of filler that has real
-    /// bytes behind it in a segment.
+    /// Returns the next packet, if it is whole. Zeros behind filler are filler: a simulated TCP makes zeros
+    /// of filler that has real bytes behind it in a segment.
     fn read(&mut self) -> Result<Option<Chunk>, Problem> {
         let length = loop {
             if let Some(length) = self.length()? {
@@ -82,7 +84,7 @@ impl Reader {
         Ok(Some(Chunk::with_filler(std::mem::take(&mut self.real), filler)))
     }
 
-    /// Bytes of the packet that begins here, type and length included, once these are known.
+    /// Returns the bytes of the packet that begins here, type and length included, once these are known.
     fn length(&self) -> Result<Option<usize>, Problem> {
         let Some((&kind, rest)) = self.real.split_first() else { return Ok(None) };
         if ![INTEREST, DATA, LP_PACKET].contains(&kind.into()) {
@@ -108,7 +110,7 @@ impl Reader {
         Ok(Some(bytes as usize))
     }
 
-    /// Of the packet that is being read.
+    /// Returns a fault of the packet that is being read.
     fn fault(&self, fault: Fault) -> Problem {
         Problem { at: self.at, fault }
     }
@@ -129,9 +131,9 @@ impl Iterator for Reader {
     }
 }
 
-/// A packet of a stream that keeps filler, with the filler at its end again: of a Data that lies in one segment of a
-/// simulated TCP, with real bytes of the next packet behind it, the absent signature is zeros. No packet that is signed ends
-/// with so many.
+/// Returns a packet of a stream that keeps filler, with the filler at its end again: of a Data that lies in
+/// one segment of a simulated TCP, with real bytes of the next packet behind it, the absent signature is
+/// zeros. No signed packet ends with this many.
 pub fn refilled(packet: Chunk) -> Chunk {
     let is_real = packet.len() == packet.head().len();
     match packet.head().split_last_chunk::<{ Signature::ZEROS_BYTES }>() {

@@ -107,7 +107,7 @@ fn any_packet() -> impl Strategy<Value = Chunk> {
     ]
 }
 
-/// What is in it may be no packet.
+/// Its content may be no packet.
 fn any_lp() -> impl Strategy<Value = LpPacket> {
     let token = option::of(vec(any::<u8>(), 1..33).prop_map(Vec::into_boxed_slice));
     let nack = option::of(any::<u16>().prop_map(|number| NackReason::of((number % 200).into())));

@@ -1,7 +1,8 @@
 //! Elements: a type, a length and a value (NDN Packet Format Specification version 0.3, "Type-Length-Value (TLV)
 //! Encoding").
 //!
-//! Nothing here recurses: how deep elements are read is fixed by who reads them, and what is kept opaque is not opened.
+//! Nothing here recurses: the callers fix the depth to which elements are read, and opaque content is not
+//! opened.
 
 use streamgauge_base::Chunk;
 
@@ -27,7 +28,7 @@ pub fn put_number(to: &mut Vec<u8>, number: u64) {
     }
 }
 
-/// Bytes of a TLV-VAR-NUMBER.
+/// Returns the bytes of a TLV-VAR-NUMBER.
 pub const fn number_bytes(number: u64) -> usize {
     match number {
         0..=252 => 1,
@@ -37,7 +38,7 @@ pub const fn number_bytes(number: u64) -> usize {
     }
 }
 
-/// Bytes of an element with a value of `value` bytes.
+/// Returns the bytes of an element with a value of `value` bytes.
 pub const fn element_bytes(kind: u32, value: usize) -> usize {
     number_bytes(kind as u64) + number_bytes(value as u64) + value
 }
@@ -54,7 +55,7 @@ pub fn put_element(to: &mut Vec<u8>, kind: u32, value: &[u8]) {
     to.extend(value);
 }
 
-/// Bytes of a NonNegativeInteger: 1, 2, 4 or 8.
+/// Returns the bytes of a NonNegativeInteger: 1, 2, 4 or 8.
 pub const fn integer_bytes(integer: u64) -> usize {
     match integer {
         0..=0xff => 1,
@@ -71,13 +72,15 @@ pub fn put_integer(to: &mut Vec<u8>, kind: u32, integer: u64) {
     to.extend(&integer.to_be_bytes()[8 - bytes..]);
 }
 
-/// The NonNegativeInteger that a value is, in 1, 2, 4 or 8 bytes; more of them than it takes are no error.
+/// Returns the NonNegativeInteger that a value is, in 1, 2, 4 or 8 bytes; more of them than it takes are no
+/// error.
 pub fn integer(value: &[u8]) -> Option<u64> {
     matches!(value.len(), 1 | 2 | 4 | 8)
         .then(|| value.iter().fold(0, |integer, &byte| integer << 8 | u64::from(byte)))
 }
 
-/// A type that one has to understand ("Considerations for Evolvability of TLV-Based Encoding"); others are skipped.
+/// Returns whether a type has to be understood ("Considerations for Evolvability of TLV-Based Encoding");
+/// others are skipped.
 pub const fn is_critical(kind: u32) -> bool {
     kind <= 31 || kind & 1 == 1
 }
@@ -96,7 +99,7 @@ pub struct Element {
 }
 
 impl Element {
-    /// A value of another length than it may have.
+    /// Returns the problem of a value of another length than it may have.
     pub fn length_fault(&self) -> Problem {
         Fault::Length { element: self.kind, bytes: (self.to - self.from) as u64 }.at(self.from)
     }
@@ -111,47 +114,47 @@ pub struct Elements<'a> {
 }
 
 impl<'a> Elements<'a> {
-    /// The elements of a chunk.
+    /// Returns the elements of a chunk.
     pub fn of(chunk: &'a Chunk) -> Self {
         Elements { real: chunk.head(), at: 0, end: chunk.len() }
     }
 
-    /// The elements of these bytes.
+    /// Returns the elements of these bytes.
     pub fn of_bytes(bytes: &'a [u8]) -> Self {
         Elements { real: bytes, at: 0, end: bytes.len() }
     }
 
-    /// The elements in the value of one.
+    /// Returns the elements in the value of one.
     pub fn within(&self, element: &Element) -> Self {
         Elements { real: self.real, at: element.from, end: element.to }
     }
 
-    /// Where the next begins.
+    /// Returns where the next begins.
     pub fn at(&self) -> usize {
         self.at
     }
 
-    /// Where the last ends.
+    /// Returns where the last ends.
     pub fn end(&self) -> usize {
         self.end
     }
 
-    /// There is no more.
+    /// Returns whether there is no more.
     pub fn is_empty(&self) -> bool {
         self.at == self.end
     }
 
-    /// The real bytes from `from` to `to`.
+    /// Returns the real bytes from `from` to `to`.
     pub fn bytes(&self, from: usize, to: usize) -> Result<&'a [u8], Problem> {
         self.real.get(from..to).ok_or(Fault::Filler.at(self.real.len()))
     }
 
-    /// The bytes of an element's value.
+    /// Returns the bytes of an element's value.
     pub fn value(&self, element: &Element) -> Result<&'a [u8], Problem> {
         self.bytes(element.from, element.to)
     }
 
-    /// The bytes of an element's value, of which there are `N`.
+    /// Returns the bytes of an element's value, which must be `N` long.
     pub fn array<const N: usize>(&self, element: &Element) -> Result<[u8; N], Problem> {
         if element.to - element.from != N {
             return Err(element.length_fault());
@@ -159,7 +162,7 @@ impl<'a> Elements<'a> {
         <[u8; N]>::try_from(self.value(element)?).map_err(|_| element.length_fault())
     }
 
-    /// The NonNegativeInteger that is an element's value.
+    /// Returns the NonNegativeInteger that is an element's value.
     pub fn integer(&self, element: &Element) -> Result<u64, Problem> {
         if !matches!(element.to - element.from, 1 | 2 | 4 | 8) {
             return Err(element.length_fault());
@@ -192,7 +195,7 @@ impl<'a> Elements<'a> {
         Ok(number)
     }
 
-    /// The next element; `None` at the end.
+    /// Returns the next element; `None` at the end.
     pub fn next(&mut self) -> Result<Option<Element>, Problem> {
         if self.is_empty() {
             return Ok(None);
@@ -211,7 +214,7 @@ impl<'a> Elements<'a> {
         Ok(Some(Element { kind, start, from, to: self.at }))
     }
 
-    /// The next element, if it is of this type.
+    /// Returns the next element, if it is of this type.
     pub fn next_if(&mut self, kind: u32) -> Result<Option<Element>, Problem> {
         let before = self.at;
         match self.next()? {
@@ -223,14 +226,15 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// The next element of this type, which has to be here.
+    /// Returns the next element of this type, which has to be here.
     pub fn expect(&mut self, kind: u32) -> Result<Element, Problem> {
         let at = self.at;
         self.next_if(kind)?.ok_or(Fault::Missing { expected: kind }.at(at))
     }
 
-    /// The next of the elements that come in the order of `kinds`, with its place there; `from` is the place of the first
-    /// that may come. What is not known, repeated or out of order is an error if its type is critical, else skipped.
+    /// Returns the next of the elements that come in the order of `kinds`, with its place there; `from` is
+    /// the place of the first that may come. An unknown, repeated or misplaced element is an error if its
+    /// type is critical, else skipped.
     pub fn next_of(&mut self, kinds: &[u32], from: usize) -> Result<Option<(usize, Element)>, Problem> {
         while let Some(element) = self.next()? {
             match kinds.iter().skip(from).position(|&kind| kind == element.kind) {
@@ -245,7 +249,7 @@ impl<'a> Elements<'a> {
     }
 }
 
-/// The elements of the one packet of this type that a chunk is, no longer than packets may be.
+/// Returns the elements of the one packet of this type that a chunk is, no longer than packets may be.
 pub fn packet(chunk: &Chunk, kind: u32) -> Result<Elements<'_>, Problem> {
     if chunk.len() > MOST_PACKET_BYTES {
         return Err(Fault::TooLong { bytes: chunk.len() as u64, limit: MOST_PACKET_BYTES as u64 }.at(0));

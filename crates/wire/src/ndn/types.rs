@@ -28,69 +28,70 @@ pub const TIMESTAMP: u16 = 56;
 /// A component: SequenceNumNameComponent.
 pub const SEQUENCE_NUM: u16 = 58;
 
-/// Of an Interest: CanBePrefix.
+/// In an Interest: CanBePrefix.
 pub const CAN_BE_PREFIX: u32 = 33;
-/// Of an Interest: MustBeFresh.
+/// In an Interest: MustBeFresh.
 pub const MUST_BE_FRESH: u32 = 18;
-/// Of an Interest: ForwardingHint.
+/// In an Interest: ForwardingHint.
 pub const FORWARDING_HINT: u32 = 30;
-/// Of an Interest: Nonce.
+/// In an Interest: Nonce.
 pub const NONCE: u32 = 10;
-/// Of an Interest: InterestLifetime.
+/// In an Interest: InterestLifetime.
 pub const INTEREST_LIFETIME: u32 = 12;
-/// Of an Interest: HopLimit.
+/// In an Interest: HopLimit.
 pub const HOP_LIMIT: u32 = 34;
-/// Of an Interest: ApplicationParameters.
+/// In an Interest: ApplicationParameters.
 pub const APPLICATION_PARAMETERS: u32 = 36;
-/// Of a signed Interest: InterestSignatureInfo.
+/// In a signed Interest: InterestSignatureInfo.
 pub const INTEREST_SIGNATURE_INFO: u32 = 44;
-/// Of a signed Interest: InterestSignatureValue.
+/// In a signed Interest: InterestSignatureValue.
 pub const INTEREST_SIGNATURE_VALUE: u32 = 46;
 
-/// Of a Data: MetaInfo.
+/// In a Data: MetaInfo.
 pub const META_INFO: u32 = 20;
-/// Of a Data: Content.
+/// In a Data: Content.
 pub const CONTENT: u32 = 21;
-/// Of a Data: SignatureInfo.
+/// In a Data: SignatureInfo.
 pub const SIGNATURE_INFO: u32 = 22;
-/// Of a Data: SignatureValue.
+/// In a Data: SignatureValue.
 pub const SIGNATURE_VALUE: u32 = 23;
-/// Of MetaInfo: ContentType.
+/// In MetaInfo: ContentType.
 pub const CONTENT_TYPE: u32 = 24;
-/// A ContentType: NACK, with which an application says that there is nothing.
+/// A ContentType: NACK, with which an application reports that it has no such Data.
 pub const CONTENT_NACK: u64 = 3;
-/// Of MetaInfo: FreshnessPeriod.
+/// In MetaInfo: FreshnessPeriod.
 pub const FRESHNESS_PERIOD: u32 = 25;
-/// Of MetaInfo: FinalBlockId.
+/// In MetaInfo: FinalBlockId.
 pub const FINAL_BLOCK_ID: u32 = 26;
-/// Of SignatureInfo: SignatureType.
+/// In SignatureInfo: SignatureType.
 pub const SIGNATURE_TYPE: u32 = 27;
 
 /// A packet of the link: LpPacket.
 pub const LP_PACKET: u32 = 100;
-/// Of an LpPacket: Fragment.
+/// In an LpPacket: Fragment.
 pub const FRAGMENT: u32 = 80;
-/// Of an LpPacket: Sequence.
+/// In an LpPacket: Sequence.
 pub const SEQUENCE: u32 = 81;
-/// Of an LpPacket: FragIndex.
+/// In an LpPacket: FragIndex.
 pub const FRAG_INDEX: u32 = 82;
-/// Of an LpPacket: FragCount.
+/// In an LpPacket: FragCount.
 pub const FRAG_COUNT: u32 = 83;
-/// Of an LpPacket: PitToken.
+/// In an LpPacket: PitToken.
 pub const PIT_TOKEN: u32 = 98;
-/// Of an LpPacket: Nack.
+/// In an LpPacket: Nack.
 pub const NACK: u32 = 800;
-/// Of a Nack: NackReason.
+/// In a Nack: NackReason.
 pub const NACK_REASON: u32 = 801;
-/// Of an LpPacket: CongestionMark.
+/// In an LpPacket: CongestionMark.
 pub const CONGESTION_MARK: u32 = 832;
 
-/// Bytes of a packet, its own type and length included. The specification leaves it to the link; 8800 B is what the
-/// forwarders and libraries of the NDN project take (`MAX_NDN_PACKET_SIZE`), for an LpPacket with what is in it too.
+/// Bytes of a packet, its own type and length included. The specification leaves it to the link; 8800 B is
+/// the limit in the forwarders and libraries of the NDN project (`MAX_NDN_PACKET_SIZE`), for an LpPacket with
+/// its content too.
 pub const MOST_PACKET_BYTES: usize = 8800;
 /// Components of a name. Ours: the specification has no limit but the packet's.
 pub const MOST_COMPONENTS: usize = 256;
-/// Bytes of a name's components: what leaves a packet some room.
+/// Bytes of a name's components: the limit leaves a packet some room.
 pub const MOST_NAME_BYTES: usize = 8192;
 /// Fragments of a packet.
 pub const MOST_FRAGMENTS: u64 = 256;

@@ -55,8 +55,8 @@ impl fmt::Display for Component<'_> {
     }
 }
 
-/// Reads `/a/b`, `ndn:/a/b` or `ndn://authority/a/b`; an authority is passed over. A `/` at the end is none too many.
-/// Characters that should be percent-encoded and are not stand for themselves.
+/// Reads `/a/b`, `ndn:/a/b` or `ndn://authority/a/b`; an authority is passed over. A `/` at the end is none
+/// too many. Characters that should be percent-encoded and are not mean themselves.
 impl FromStr for Name {
     type Err = Problem;
 
@@ -78,7 +78,7 @@ impl FromStr for Name {
         let mut components = Vec::new();
         for piece in path.split('/') {
             let component = component(piece).map_err(|what| Fault::Component(what).at(at))?;
-            // No name is longer, and `Name::of` says so.
+            // No name is longer, and `Name::of` reports it.
             components.push(component);
             at += piece.len() + 1;
         }

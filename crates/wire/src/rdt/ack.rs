@@ -1,4 +1,4 @@
-//! Acknowledgements: what came, and what is to be sent again.
+//! Acknowledgements: received packets, and packets to be sent again.
 
 use super::SequenceNumber;
 use super::fault::{Fault, Problem};
@@ -12,29 +12,31 @@ const HAS_EXTENSION: u8 = 1;
 /// Numbers before the last that one acknowledgement of a stream has room for: 255 B of bits.
 pub const MOST_BITS: u16 = 255 * 8;
 
-/// Type 0xff02: which packets of some streams came. RealPlayer sends it each second, and at once where some are missing.
+/// Type 0xff02: the received packets of some streams. RealPlayer sends it each second, and at once where some
+/// are missing.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct AckPacket {
-    /// Of each stream the last number is lost.
+    /// The last number of each stream is lost.
     pub lost_high: bool,
-    /// What it says of each.
+    /// The acknowledgement of each stream.
     pub streams: Vec<StreamAck>,
 }
 
-/// What an acknowledgement says of one stream: of a last number, and of some before it.
+/// An acknowledgement of one stream: of a last number, and of some before it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StreamAck {
-    /// Whose.
+    /// Number of the stream.
     pub stream: u16,
-    /// The last number that it says something of; what, is in [`AckPacket::lost_high`].
+    /// The last number that it covers; its meaning is in [`AckPacket::lost_high`].
     pub last: SequenceNumber,
     bits: u16,
-    /// Bit k, from the least significant of the first byte on as in Helix's bit sets, is `last` - 1 - k; 1 if it came.
+    /// Bit k, from the least significant of the first byte on as in Helix's bit sets, is `last` - 1 - k; 1 if
+    /// it was received.
     bitmap: Box<[u8]>,
 }
 
 impl AckPacket {
-    /// Says which of `first` to `last` came. Of more than [`MOST_BITS`] before the last it says nothing.
+    /// Reports which of `first` to `last` arrived. It covers at most [`MOST_BITS`] before the last.
     pub fn of(
         stream: u16,
         first: SequenceNumber,
@@ -50,17 +52,18 @@ impl AckPacket {
         AckPacket { lost_high: !came(last), streams: vec![ack] }
     }
 
-    /// Says that all from `first` to `last` are lost.
+    /// Reports all from `first` to `last` as lost.
     pub fn lost(stream: u16, first: SequenceNumber, last: SequenceNumber) -> Self {
         Self::of(stream, first, last, |_| false)
     }
 
-    /// The numbers of which it says that they are lost, with their streams; a stream's oldest is its first.
+    /// Returns the numbers that it reports as lost, with their streams; a stream's oldest is its first.
     pub fn lost_sequences(&self) -> impl Iterator<Item = (u16, SequenceNumber)> + '_ {
         self.sequences().filter(|(_, _, came)| !came).map(|(stream, sequence, _)| (stream, sequence))
     }
 
-    /// The numbers of which it says something: their streams, and whether they came. A stream's oldest is its first.
+    /// Returns the numbers that it covers: their streams, and whether they arrived. A stream's oldest is its
+    /// first.
     pub fn sequences(&self) -> impl Iterator<Item = (u16, SequenceNumber, bool)> + '_ {
         self.streams.iter().flat_map(|ack| {
             let bits = (0..ack.bits).rev().map(|bit| {
@@ -110,7 +113,7 @@ impl AckPacket {
     }
 }
 
-/// The number of which a bit speaks.
+/// Returns the number for a bit.
 fn before(last: SequenceNumber, bit: u16) -> SequenceNumber {
     last.plus(-1 - i32::from(bit))
 }

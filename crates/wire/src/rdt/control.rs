@@ -48,7 +48,7 @@ impl<'a> StreamEnd<'a> {
         };
         let total_reliable = (flags & Self::HAS_TOTAL_RELIABLE != 0).then(|| fields.u16()).transpose()?;
         let reason = (flags & Self::HAS_REASON != 0).then(|| {
-            // A first byte and a type of the reason's own, which say nothing.
+            // A first byte and a type of the reason's own, without meaning.
             fields.bytes(3)?;
             Ok(EndReason { code: fields.u32()?, text: fields.real_rest()? })
         });
@@ -86,12 +86,12 @@ impl<'a> StreamEnd<'a> {
     }
 }
 
-/// What type 0xff08 says: the server's time in ms, as it sends the packet.
+/// Reads type 0xff08: the server's time in ms, as it sends the packet.
 pub(super) fn read_latency(flags: u8, start: usize, fields: &mut Fields<'_>) -> Result<u32, Problem> {
     fields.of_length(start, flags & HAS_LENGTH != 0)?.u32()
 }
 
-/// See [`read_latency`].
+/// Writes the fields of [`read_latency`].
 pub(super) fn write_latency(packet_type: u16, server_time_ms: u32, with_length: bool, out: &mut Written) {
     let start = out.len();
     out.put(&[if with_length { HAS_LENGTH } else { 0 }]);
@@ -103,19 +103,20 @@ pub(super) fn write_latency(packet_type: u16, server_time_ms: u32, with_length: 
     }
 }
 
-/// Type 0xff01: what a player receives. Wireshark and the Helix sources agree on this layout; servers have long ignored it.
+/// Type 0xff01: a player's received rate. Wireshark and the Helix sources agree on this layout; servers have
+/// long ignored it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct BandwidthReport {
     /// Over how long it was measured. The unit is not known.
     pub interval: u16,
-    /// What came in it, in bit/s.
+    /// Received rate, in bit/s.
     pub bandwidth_bps: u32,
     /// The report's number.
     pub sequence: u8,
 }
 
 impl BandwidthReport {
-    /// `None` where what is behind type and length has another size than this.
+    /// Returns `None` where the data behind type and length have another size than this.
     pub(super) fn read(flags: u8, start: usize, fields: &mut Fields<'_>) -> Result<Option<Self>, Problem> {
         let mut fields = fields.of_length(start, flags & HAS_LENGTH != 0)?;
         let (interval, bandwidth_bps, sequence) = (fields.u16(), fields.u32(), fields.u8());
@@ -141,12 +142,12 @@ impl BandwidthReport {
     }
 }
 
-/// Type 0xff09, of RDT's feature level 3: asks for what [`TransportInfo`] says.
+/// Type 0xff09, of RDT's feature level 3: requests a [`TransportInfo`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TransportInfoRequest {
     /// The asker's time in ms, to be sent back.
     pub rtt_ms: Option<u32>,
-    /// It wants to know the buffers.
+    /// It requests the buffers.
     pub wants_buffers: bool,
 }
 
@@ -174,7 +175,7 @@ impl TransportInfoRequest {
 pub struct TransportInfo {
     /// The request's time, if it had one.
     pub rtt: Option<RttInfo>,
-    /// What is buffered of each stream, if that was asked for.
+    /// The buffered media of each stream, if requested.
     pub buffers: Option<Vec<BufferInfo>>,
 }
 
@@ -187,7 +188,7 @@ pub struct RttInfo {
     pub response_time_ms: Option<u32>,
 }
 
-/// What a player has buffered of a stream.
+/// A player's buffered media of a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct BufferInfo {
     /// Which.
@@ -229,7 +230,7 @@ impl TransportInfo {
         Ok(TransportInfo { rtt, buffers: buffers.transpose()? })
     }
 
-    /// Of more than 65535 buffers the first are written.
+    /// Beyond 65535 buffers only the first are written.
     pub(super) fn write(&self, packet_type: u16, out: &mut Written) {
         let response_time = self.rtt.and_then(|rtt| rtt.response_time_ms);
         let flag = |set, flag| if set { flag } else { 0u8 };

@@ -10,19 +10,20 @@ const HAS_TOTAL_RELIABLE: u8 = 0x40;
 const IS_RELIABLE: u8 = 1;
 const BACK_TO_BACK: u8 = 0x80;
 const SLOW: u8 = 0x40;
-/// A rule number that six bits hold says with this that it stands in 16 bits behind.
+/// This rule number in six bits means that the number is in 16 bits behind.
 const EXTENDED_RULE: u8 = 63;
 
 /// A data packet: some of one stream's media.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DataPacket<'a> {
-    /// Whose, as the session description numbers streams.
+    /// Number of the stream, as in the session description.
     pub stream: u16,
     /// Its number among the stream's packets.
     pub sequence: SequenceNumber,
     /// It has to come: its rule has priority 10.
     pub is_reliable: bool,
-    /// How many packets that have to come the stream sent so far, modulo 65536. RealNetworks' servers always say it.
+    /// How many packets that have to come the stream sent so far, modulo 65536. RealNetworks' servers always
+    /// send it.
     pub total_reliable: Option<u16>,
     /// It was sent right behind the packet before it: of the two, receivers measure the rate of the path.
     pub is_back_to_back: bool,
@@ -32,12 +33,12 @@ pub struct DataPacket<'a> {
     pub rule: u16,
     /// When it is to be shown, in ms from the start.
     pub timestamp_ms: u32,
-    /// What of the media.
+    /// Its part of the media.
     pub payload: Body<'a>,
 }
 
 impl<'a> DataPacket<'a> {
-    /// Bytes before the payload: 8 to 16.
+    /// Returns the bytes before the payload: 8 to 16.
     pub fn header_bytes(&self, with_length: bool) -> usize {
         let extra = [
             with_length,
@@ -48,7 +49,7 @@ impl<'a> DataPacket<'a> {
         8 + 2 * extra.into_iter().filter(|extra| *extra).count()
     }
 
-    /// `sequence` and `flags` are read.
+    /// Reads the rest of a packet; `sequence` and `flags` have been read.
     pub(super) fn read(
         flags: u8,
         sequence: SequenceNumber,

@@ -1,26 +1,26 @@
-//! What is wrong with bytes that should be a packet.
+//! Faults of bytes that should be a packet.
 
-/// What is wrong, and where.
+/// A fault and its place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("at byte {at}: {fault}")]
 pub struct Problem {
     /// Bytes of the datagram before it.
     pub at: u64,
-    /// What it is.
+    /// The fault.
     pub fault: Fault,
 }
 
-/// What is wrong.
+/// The kinds of fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Fault {
-    /// It ends within a field, or before the length that it says.
+    /// It ends within a field, or before its declared length.
     #[error("{missing} B more are needed than there are")]
     Truncated {
         /// How many more bytes there should be.
         missing: u64,
     },
-    /// A length that does not hold what has to be there.
-    #[error("a packet that says it has {0} B")]
+    /// A length too small for the required fields.
+    #[error("a packet declares {0} B")]
     Length(u16),
     /// Bytes that have to be there are counted only.
     #[error("filler where real bytes are needed")]
@@ -31,7 +31,7 @@ pub enum Fault {
     /// More bits than the bytes behind them hold.
     #[error("{bits} bits in a bitmap of {bytes} B")]
     Bitmap {
-        /// Bits that it says it has.
+        /// Its declared bits.
         bits: u16,
         /// Bytes that it has.
         bytes: u8,
@@ -42,7 +42,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// It is at this byte.
+    /// Returns the problem of this fault at this byte.
     pub(super) fn at(self, at: usize) -> Problem {
         Problem { at: at as u64, fault: self }
     }

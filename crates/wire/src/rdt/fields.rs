@@ -25,13 +25,13 @@ impl<'a> Fields<'a> {
         self.rest.is_empty()
     }
 
-    /// Everything that is left.
+    /// Returns the remaining bytes.
     pub fn rest(&mut self) -> Body<'a> {
         self.at += self.rest.len();
         std::mem::take(&mut self.rest)
     }
 
-    /// The next bytes as fields of their own.
+    /// Returns the next bytes as fields of their own.
     pub fn part(&mut self, bytes: usize) -> Result<Fields<'a>, Problem> {
         if let Some(missing) = bytes.checked_sub(self.rest.len()).filter(|missing| *missing > 0) {
             return Err(Fault::Truncated { missing: missing as u64 }.at(self.at));
@@ -42,14 +42,14 @@ impl<'a> Fields<'a> {
         Ok(fields)
     }
 
-    /// The next bytes, which have to be real.
+    /// Returns the next bytes, which have to be real.
     pub fn bytes(&mut self, bytes: usize) -> Result<&'a [u8], Problem> {
         let at = self.at;
         let part = self.part(bytes)?.rest;
         if part.filler_bytes() > 0 { Err(Fault::Filler.at(at)) } else { Ok(part.head()) }
     }
 
-    /// What is left, which has to be real.
+    /// Returns the remaining bytes, which must be real.
     pub fn real_rest(&mut self) -> Result<&'a [u8], Problem> {
         self.bytes(self.rest.len())
     }
@@ -76,8 +76,8 @@ impl<'a> Fields<'a> {
         SequenceNumber::new(number).ok_or_else(|| Fault::Sequence(number).at(at))
     }
 
-    /// The rest of a packet that began at `start` and says here, where `is_present`, how long it is; if it does not say,
-    /// it is everything.
+    /// Returns the rest of a packet that began at `start` and has its length here, where `is_present`;
+    /// without a length, it is everything.
     pub fn of_length(&mut self, start: usize, is_present: bool) -> Result<Fields<'a>, Problem> {
         if !is_present {
             return self.part(self.rest.len());

@@ -1,13 +1,13 @@
-//! RealNetworks Data Transport (RDT): what RealServer and RealPlayer send beside RTSP, over UDP and interleaved with it.
-//! Bytes to packets and back, no I/O.
+//! RealNetworks Data Transport (RDT): the media packets of RealServer and RealPlayer beside RTSP, over UDP
+//! and interleaved with it. Bytes to packets and back, no I/O.
 //!
-//! There is no specification. The layouts are those that Wireshark's dissector and FFmpeg's `rdt.c` read and that
-//! RealNetworks' published Helix sources have; all numbers are big-endian. Several packets may share one datagram: one that
-//! does not say its length takes the rest of it.
+//! There is no specification. The layouts are those that Wireshark's dissector and FFmpeg's `rdt.c` read and
+//! that RealNetworks' published Helix sources have; all numbers are big-endian. Several packets may share one
+//! datagram: one without a length extends to its end.
 //!
-//! A packet's payload may be filler ([`Body`]), which in a datagram only the last packet's can be. On an RTSP connection a
-//! packet is framed by [`rtsp::interleave`](crate::rtsp::interleave) and comes out of
-//! [`rtsp::Reader`](crate::rtsp::Reader).
+//! A packet's payload may be filler ([`Body`]), which in a datagram only the last packet's can be. On an RTSP
+//! connection [`rtsp::interleave`](crate::rtsp::interleave) frames a packet, and
+//! [`rtsp::Reader`](crate::rtsp::Reader) returns it.
 
 mod ack;
 mod control;
@@ -27,7 +27,7 @@ pub use fault::{Fault, Problem};
 pub use packet::{Packet, Packets, parse, types, write};
 pub use sequence::SequenceNumber;
 
-/// A stream number that five bits hold says with this that it stands in 16 bits behind.
+/// This stream number in five bits means that the number is in 16 bits behind.
 const EXTENDED_STREAM: u8 = 31;
 
 #[cfg(test)]

@@ -43,7 +43,7 @@ pub mod types {
 pub enum Packet<'a> {
     /// Media.
     Data(DataPacket<'a>),
-    /// What came and what is lost.
+    /// Received and lost packets.
     Ack(AckPacket),
     /// The round trip is to be measured.
     RttRequest,
@@ -51,41 +51,41 @@ pub enum Packet<'a> {
     RttResponse {
         /// Seconds.
         seconds: u32,
-        /// And microseconds.
+        /// The microseconds.
         micros: u32,
     },
     /// How to change rates. RealNetworks' players ignore it.
     Congestion {
-        /// Of what is sent.
+        /// Buffer for sending.
         send: i32,
-        /// Of what is received.
+        /// Buffer for receiving.
         receive: i32,
     },
     /// A stream has ended.
     StreamEnd(StreamEnd<'a>),
-    /// The server's time as it sends this, in ms. It stands before a data packet in the same datagram.
+    /// The server's time as it sends this, in ms. It precedes a data packet in the same datagram.
     LatencyReport {
         /// In ms.
         server_time_ms: u32,
     },
-    /// What a player receives.
+    /// A player's received rate.
     BandwidthReport(BandwidthReport),
     /// Asks a player how it fares.
     TransportInfoRequest(TransportInfoRequest),
     /// The answer.
     TransportInfo(TransportInfo),
-    /// Well-formed as far as one can say, and not read. It is written as it came.
+    /// Well-formed as far as can be determined, and not read. It is written as received.
     Other {
         /// Its type, from 0xff00 on; see [`types`].
         packet_type: u16,
         /// Its first byte.
         flags: u8,
-        /// What is behind the type, with the length if it says one.
+        /// The bytes behind the type, with the length if it has one.
         body: Body<'a>,
     },
 }
 
-/// The packets of a datagram, in their order. The first problem is the last thing that comes.
+/// Returns the packets of a datagram, in their order. The first problem is the last item.
 pub fn parse<'a>(datagram: impl Into<Body<'a>>) -> Packets<'a> {
     Packets { fields: Fields::of(datagram.into(), 0) }
 }
@@ -147,7 +147,8 @@ fn read<'a>(fields: &mut Fields<'a>) -> Result<Packet<'a>, Problem> {
     })
 }
 
-/// A packet that is not read. Of an unknown type nobody knows where it says its length: it takes the rest.
+/// Returns a packet that is not read. The place of the length in an unknown type is unknown: the packet
+/// extends to the end.
 fn other<'a>(
     packet_type: u16,
     flags: u8,
@@ -157,7 +158,7 @@ fn other<'a>(
     let at = fields.at();
     let mut inside = fields.clone();
     if packet_type == types::ASM_ACTION {
-        // Its sequence number among reliable packets stands before the length.
+        // Its sequence number among reliable packets precedes the length.
         inside.u16()?;
     }
     let says_length = flags & control::HAS_LENGTH != 0 && packet_type <= types::BANDWIDTH_PROBE;
@@ -166,8 +167,8 @@ fn other<'a>(
     Ok(Packet::Other { packet_type, flags, body })
 }
 
-/// The datagram of `packets`. All but the last say their length, if their type can; filler before another packet becomes
-/// zeros. Panics if a packet that says its length is above 65535 B.
+/// Returns the datagram of `packets`. All but the last have a length, if their type can; filler before
+/// another packet becomes zeros. Panics if a packet with a length is above 65535 B.
 pub fn write(packets: &[Packet<'_>]) -> Chunk {
     let mut out = Written::with_capacity(packets.iter().map(Packet::room).sum());
     for (index, packet) in packets.iter().enumerate() {
@@ -177,12 +178,12 @@ pub fn write(packets: &[Packet<'_>]) -> Chunk {
 }
 
 impl Packet<'_> {
-    /// The packet alone: see [`write`](fn@write).
+    /// Returns the packet alone: see [`write`](fn@write).
     pub fn write(&self) -> Chunk {
         write(std::slice::from_ref(self))
     }
 
-    /// Real bytes that it may take; right for data.
+    /// Returns the real bytes that it may need; exact for data.
     fn room(&self) -> usize {
         match self {
             Packet::Data(data) => data.header_bytes(false) + data.payload.head().len(),

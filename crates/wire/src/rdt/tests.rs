@@ -58,7 +58,7 @@ fn the_last_packet_of_a_datagram_takes_the_rest() {
     let bytes = b"\x80\xff\x08\0\x09\0\0\0\x4d\x80\0\0\0\x0d\0\0\0\0\0abc\0\0\x01\0\0\0\0\0";
     assert_eq!(datagram, Chunk::with_filler(*bytes, 600));
     assert_eq!(all(&datagram), packets.map(Ok));
-    // What was filler is zeros before another packet.
+    // Filler becomes zeros before another packet.
     let filler = DataPacket { payload: Body::filler(2), ..first };
     let zeros = DataPacket { payload: (&[0; 2][..]).into(), ..first };
     let datagram = write(&[Packet::Data(filler), Packet::RttRequest]);
@@ -123,7 +123,7 @@ fn what_is_not_read_is_kept() {
     is_written_as(&other(0xff7f, 0x80, b"\0\x04abc"), b"\x80\xff\x7f\0\x04abc");
     // A report of another layout than the known one.
     is_written_as(&other(types::BANDWIDTH_REPORT, 0, b"abc"), b"\0\xff\x01abc");
-    // Of those that say their length another packet may stand behind.
+    // Packets with a length may have another packet behind them.
     let packets = [
         other(types::BANDWIDTH_PROBE, 0x80, b"\0\x08\x01ab"),
         other(types::ASM_ACTION, 0x84, b"\0\x05\0\x09ab"),
@@ -168,7 +168,7 @@ fn any_sequence() -> impl Strategy<Value = SequenceNumber> {
     (0..SequenceNumber::COUNT).prop_map(sequence)
 }
 
-/// Streams and rules beside what five and six bits hold.
+/// Streams and rules around the limits of five and six bits.
 fn any_number() -> impl Strategy<Value = u16> {
     prop_oneof![0u16..70, any::<u16>()]
 }
@@ -266,7 +266,8 @@ proptest! {
         prop_assert_eq!(all(&datagram), [Ok(Packet::Data(data))]);
     }
 
-    /// Any bytes are packets, and perhaps a problem at the end; what is read is written and read again as the same.
+    /// Any bytes are packets, and perhaps a problem at the end; a parsed packet is written and read again as
+    /// the same.
     #[test]
     fn takes_anything(
         pieces in vec(prop_oneof![

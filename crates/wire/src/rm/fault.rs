@@ -1,18 +1,18 @@
-//! What is wrong with a file or a packet.
+//! Faults of a file or a packet.
 
 use std::fmt;
 
-/// What is wrong, and where.
+/// A fault and its place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("at byte {at}: {fault}")]
 pub struct Problem {
     /// Bytes of the file, or of the packet's payload, before it.
     pub at: u64,
-    /// What it is.
+    /// The fault.
     pub fault: Fault,
 }
 
-/// What is wrong.
+/// The kinds of fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Fault {
     /// It begins with something else.
@@ -24,32 +24,32 @@ pub enum Fault {
     )]
     RealAudio,
     /// It ends too early.
-    #[error("{missing} B more of {what} are needed than there are: the file or packet is cut short")]
+    #[error("{missing} B of {what} are missing: the file or packet is cut short")]
     Truncated {
-        /// What it ends within.
+        /// The element that the data end within.
         what: &'static str,
         /// How many more bytes there should be.
         missing: u64,
     },
-    /// A chunk that says that it is shorter than its own header.
-    #[error("chunk {chunk} says that it has {bytes} B, fewer than its header")]
+    /// A chunk with a declared length shorter than its own header.
+    #[error("chunk {chunk} declares {bytes} B, fewer than its header")]
     ChunkLength {
         /// Which.
         chunk: ChunkName,
-        /// What it says.
+        /// The declared length.
         bytes: u32,
     },
-    /// A field goes on beyond its chunk.
+    /// A field extends beyond its chunk.
     #[error("chunk {chunk} ends {missing} B before its {field} does")]
     Field {
         /// Which.
         chunk: ChunkName,
-        /// What did not fit.
+        /// The field that did not fit.
         field: &'static str,
         /// By how much.
         missing: u64,
     },
-    /// A chunk of another version than 0, of which the draft gives no fields.
+    /// A chunk of another version than 0, without fields in the draft.
     #[error("chunk {chunk} has version {version} instead of 0")]
     Version {
         /// Which.
@@ -57,10 +57,10 @@ pub enum Fault {
         /// Its version.
         version: u16,
     },
-    /// A second one of what there is one of.
+    /// A second instance of a unique chunk.
     #[error("a second chunk {0}")]
     Repeated(ChunkName),
-    /// None of what there has to be before the media, or at all.
+    /// A chunk is missing that is required before the media, or at all.
     #[error("no chunk {0} before it")]
     Missing(ChunkName),
     /// More streams than are read.
@@ -72,19 +72,19 @@ pub enum Fault {
     /// Two streams of one number.
     #[error("a second stream {0}")]
     SameStream(u16),
-    /// A media packet of a version that nobody describes.
+    /// A media packet of an undocumented version.
     #[error("a media packet of version {0} instead of 0 or 1")]
     PacketVersion(u16),
-    /// A media packet that says that it is shorter than its header.
-    #[error("a media packet says that it has {0} B, fewer than its header")]
+    /// A media packet with a declared length shorter than its header.
+    #[error("a media packet declares {0} B, fewer than its header")]
     PacketLength(u16),
     /// A media packet of a stream that has no properties.
     #[error("a media packet of stream {0}, which no MDPR describes")]
     UnknownStream(u16),
     /// A media chunk that ends before the packets that it counts do.
-    #[error("the media chunk says that it has {count} packets, and {taken} are in it")]
+    #[error("the media chunk declares {count} packets and has {taken}")]
     FewerPackets {
-        /// What it says.
+        /// The declared count.
         count: u32,
         /// How many it has.
         taken: u32,
@@ -100,11 +100,11 @@ pub enum Fault {
         frame_bytes: u32,
     },
     /// A frame that is longer than any that we take.
-    #[error("a frame of {bytes} B, of which there may be {limit}")]
+    #[error("a frame of {bytes} B, at most {limit}")]
     FrameTooLong {
-        /// What it says.
+        /// The declared length.
         bytes: u32,
-        /// What there may be.
+        /// The allowed length.
         limit: u32,
     },
     /// Bytes that have to be there are counted only.
@@ -113,13 +113,13 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// It is at this byte.
+    /// Returns the problem of this fault at this byte.
     pub(crate) fn at(self, at: usize) -> Problem {
         Problem { at: at as u64, fault: self }
     }
 }
 
-/// The four letters of a chunk, shown with what is no letter escaped.
+/// The four letters of a chunk, shown with other characters escaped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ChunkName(pub [u8; 4]);
 

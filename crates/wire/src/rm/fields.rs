@@ -2,7 +2,7 @@
 
 use super::fault::{ChunkName, Fault, Problem};
 
-/// What is left of a chunk.
+/// The rest of a chunk.
 pub struct Fields<'a> {
     chunk: ChunkName,
     /// Where `rest` begins in the file.
@@ -11,12 +11,12 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// The fields in `rest`, which begins at byte `at` of the file.
+    /// Returns the fields in `rest`, which begins at byte `at` of the file.
     pub fn of(chunk: ChunkName, at: usize, rest: &'a [u8]) -> Self {
         Fields { chunk, at, rest }
     }
 
-    /// The next `count` bytes.
+    /// Returns the next `count` bytes.
     pub fn bytes(&mut self, field: &'static str, count: usize) -> Result<&'a [u8], Problem> {
         let Some((taken, rest)) = self.rest.split_at_checked(count) else {
             let missing = (count - self.rest.len()) as u64;
@@ -31,22 +31,22 @@ impl<'a> Fields<'a> {
         self.bytes(field, N).map(|bytes| bytes.try_into().expect("as many as were asked for"))
     }
 
-    /// A number of 8 bits.
+    /// Returns a number of 8 bits.
     pub fn u8(&mut self, field: &'static str) -> Result<u8, Problem> {
         self.array(field).map(u8::from_be_bytes)
     }
 
-    /// A number of 16 bits.
+    /// Returns a number of 16 bits.
     pub fn u16(&mut self, field: &'static str) -> Result<u16, Problem> {
         self.array(field).map(u16::from_be_bytes)
     }
 
-    /// A number of 32 bits.
+    /// Returns a number of 32 bits.
     pub fn u32(&mut self, field: &'static str) -> Result<u32, Problem> {
         self.array(field).map(u32::from_be_bytes)
     }
 
-    /// `count` bytes as text, a character each (ISO 8859-1): files do not say what theirs are.
+    /// Returns `count` bytes as text, a character each (ISO 8859-1): files do not declare their encoding.
     pub fn text(&mut self, field: &'static str, count: usize) -> Result<String, Problem> {
         Ok(self.bytes(field, count)?.iter().copied().map(char::from).collect())
     }

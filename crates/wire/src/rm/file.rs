@@ -4,10 +4,11 @@ use super::fault::{ChunkName, Fault, Problem};
 use super::fields::Fields;
 use super::headers::{ContentDescription, FileProperties, StreamProperties};
 
-/// More streams than this are refused. Eight audiences of four streams each and what groups them are fewer than half.
+/// More streams than this are refused. Eight audiences of four streams each and their groups are fewer than
+/// half.
 pub const MOST_STREAMS: usize = 128;
 
-/// Bit of a packet's flags: it is to come, whatever is lost.
+/// Bit of a packet's flags: it must arrive, despite any loss.
 pub const FLAG_RELIABLE: u8 = 1;
 /// Bit of a packet's flags: of a key frame.
 pub const FLAG_KEY: u8 = 2;
@@ -23,7 +24,7 @@ const CHUNK_HEADER_BYTES: usize = 10;
 /// DATA's, with the number of packets and where the next DATA is.
 const DATA_HEADER_BYTES: usize = CHUNK_HEADER_BYTES + 8;
 
-/// A media packet: where it is, and what its header says.
+/// A media packet: its place, and its header's fields.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Packet {
     /// Where its payload begins in the file.
@@ -32,7 +33,7 @@ pub struct Packet {
     pub bytes: u16,
     /// Its stream's number.
     pub stream: u16,
-    /// When it is played, in ms; its stream's start time comes on top.
+    /// Presentation time, in ms, without its stream's start time.
     pub timestamp_ms: u32,
     /// The rule of its stream's rule book, in packets of version 1.
     pub rule: Option<u16>,
@@ -43,7 +44,7 @@ pub struct Packet {
 }
 
 impl Packet {
-    /// True if it says that it is of a key frame.
+    /// Returns true if it is marked as part of a key frame.
     pub fn is_key(&self) -> bool {
         self.rule.is_none() && self.flags & FLAG_KEY != 0
     }
@@ -55,18 +56,19 @@ impl Packet {
     }
 }
 
-/// A RealMedia file, of which everything is copied but the packets' payloads.
+/// A RealMedia file: everything is copied except the packets' payloads.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct RealMedia {
-    /// What it says of itself.
+    /// Its properties.
     pub properties: FileProperties,
-    /// What people call it.
+    /// Its description for people.
     pub description: ContentDescription,
     /// Its streams in the file's order, each with another number.
     pub streams: Vec<StreamProperties>,
     /// Its media packets in the file's order, each of one of the streams.
     pub packets: Vec<Packet>,
-    /// Where and how the file ends before the media do that it says it has: then the packets are those that are whole.
+    /// Place and kind of the cut if the file ends before its declared media do: then `packets` has the whole
+    /// ones.
     pub cut: Option<Problem>,
 }
 
@@ -74,8 +76,8 @@ impl RealMedia {
     /// Reads `file`. Chunks that are unknown, or are behind the media, as indexes are, are passed over. Memory is in
     /// proportion to the file: a packet takes 24 B of it here, and at least 12 B there.
     ///
-    /// A file that is cut short within its media is read up to the last packet that is whole, and says so in `cut`. A media
-    /// chunk that counts neither its packets nor its bytes, as of a broadcast, goes on to the end.
+    /// A file that is cut short within its media is read up to the last whole packet; `cut` has the fault. A
+    /// media chunk that counts neither its packets nor its bytes, as in a broadcast, extends to the end.
     ///
     /// # Errors
     ///
@@ -121,7 +123,7 @@ impl RealMedia {
         if has_data { Ok(read) } else { Err(Fault::Missing(DATA).at(file.len())) }
     }
 
-    /// The stream of this number.
+    /// Returns the stream of this number.
     pub fn stream(&self, number: u16) -> Option<&StreamProperties> {
         self.streams.iter().find(|stream| stream.number == number)
     }
@@ -150,12 +152,13 @@ impl RealMedia {
             return Ok(true);
         };
         let mut at = chunk.at + DATA_HEADER_BYTES;
-        // A recording that nobody finished, as ffmpeg writes to a pipe: neither packets nor their bytes are counted. A
+        // An unfinished recording, as ffmpeg writes to a pipe: neither packets nor their bytes are counted. A
         // packet begins with its version's 0, a chunk with a letter.
         let is_open = count == 0 && chunk.end == at && file.get(at) == Some(&0);
         let numbers: Vec<u16> = self.streams.iter().map(|stream| stream.number).collect();
         let mut taken = 0;
-        // What the chunk says of its length may be too much by some bytes, as of ffmpeg's files: then they are counted.
+        // The chunk's declared length may be some bytes too long, as in ffmpeg's files: then the packets are
+        // counted.
         while (is_open && at < file.len()) || (at < chunk.end && (count == 0 || taken < count)) {
             if is_open && file[at..].starts_with(&[0; 4]) {
                 break;
@@ -182,7 +185,7 @@ impl RealMedia {
     }
 }
 
-/// The packet at `at`, or how many bytes of it the file does not have.
+/// Returns the packet at `at`, or how many bytes of it the file does not have.
 fn packet(file: &[u8], at: usize) -> Result<Result<Packet, u64>, Problem> {
     let rest = file.get(at..).unwrap_or_default();
     let Some(&[version_high, version_low, length_high, length_low]) = rest.first_chunk() else {
@@ -216,7 +219,7 @@ fn packet(file: &[u8], at: usize) -> Result<Result<Packet, u64>, Problem> {
     }))
 }
 
-/// A chunk before anybody looked at what is in it.
+/// A chunk before its content is parsed.
 struct RawChunk<'a> {
     name: ChunkName,
     /// Where it begins in the file.
@@ -224,15 +227,15 @@ struct RawChunk<'a> {
     version: u16,
     /// Behind its header, as far as the file has it.
     content: &'a [u8],
-    /// Where it says that it ends.
+    /// Its declared end.
     end: usize,
     /// The file ends before.
     is_cut: bool,
 }
 
 impl<'a> RawChunk<'a> {
-    /// The chunk at `at`; `None` at the end of the file. Behind the media, what is no chunk is the end as well: ffmpeg
-    /// writes 8 zeros there.
+    /// Returns the chunk at `at`; `None` at the end of the file. Behind the media, bytes that are no chunk
+    /// are the end as well: ffmpeg writes 8 zeros there.
     fn read(file: &'a [u8], at: usize, is_behind: bool) -> Result<Option<Self>, Problem> {
         let rest = file.get(at..).unwrap_or_default();
         if rest.is_empty() {
@@ -262,7 +265,7 @@ impl<'a> RawChunk<'a> {
         Ok(Some(RawChunk { name, at, version: u16::from_be_bytes([v, w]), content, end, is_cut }))
     }
 
-    /// What is in it, if it is of the version that the draft describes.
+    /// Returns its content, if it is of the version in the draft.
     fn fields(&self) -> Result<Fields<'a>, Problem> {
         match self.version {
             0 => Ok(Fields::of(self.name, self.at + CHUNK_HEADER_BYTES, self.content)),

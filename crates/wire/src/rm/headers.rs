@@ -1,9 +1,9 @@
-//! What chunks say of the file, of its streams and of who made it.
+//! Chunks that describe the file, its streams and its author.
 
 use super::fault::Problem;
 use super::fields::Fields;
 
-/// PROP: the file as a whole. What a file says need not hold; ffmpeg writes 0 for what it does not know.
+/// PROP: the file as a whole. The declared values need not hold; ffmpeg writes 0 for unknown ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FileProperties {
     /// Most bits per second that all streams take together.
@@ -61,7 +61,7 @@ pub struct StreamProperties {
     pub max_packet_bytes: u32,
     /// Bytes of its packets on average.
     pub avg_packet_bytes: u32,
-    /// What to add to its packets' times, in ms.
+    /// Offset to add to its packets' times, in ms.
     pub start_time_ms: u32,
     /// How long a player should buffer of it before it begins, in ms.
     pub preroll_ms: u32,
@@ -71,7 +71,7 @@ pub struct StreamProperties {
     pub name: String,
     /// Its type, as `video/x-pn-realvideo`; at most 255 characters.
     pub mime_type: String,
-    /// What its decoder must know.
+    /// Data that its decoder requires.
     pub type_specific: Vec<u8>,
 }
 
@@ -99,13 +99,13 @@ impl StreamProperties {
         })
     }
 
-    /// True of a stream that groups others, as several encodings of one thing, and has no packets of its own: its type
-    /// begins with `logical-`.
+    /// Returns true of a stream that groups others, as several encodings of one thing, and has no packets of
+    /// its own: its type begins with `logical-`.
     pub fn is_logical(&self) -> bool {
         self.mime_type.starts_with("logical-")
     }
 
-    /// What the type-specific data say of a picture; `None` of anything else than video.
+    /// Returns the picture format in the type-specific data; `None` for anything but video.
     pub fn video_format(&self) -> Option<VideoFormat> {
         VideoFormat::read(&self.type_specific)
     }

@@ -1,7 +1,7 @@
-//! RealMedia: files as chunks (Internet-Draft draft-heftagaub-rmff-00, March 1998), what servers tell players of their
-//! streams, and how RealVideo's frames lie in packets.
+//! RealMedia: files as chunks (Internet-Draft draft-heftagaub-rmff-00, March 1998), servers' descriptions of
+//! streams for players, and the layout of RealVideo's frames in packets.
 //!
-//! What the draft leaves open is as ffmpeg writes and reads it; each place says so.
+//! Points that the draft leaves open follow ffmpeg's reader and writer; each place notes it.
 
 mod fault;
 mod fields;

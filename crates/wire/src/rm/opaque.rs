@@ -1,6 +1,6 @@
-//! OpaqueData: what a session description tells the decoder of a stream, which may have several encodings.
+//! OpaqueData: the data in a session description for a stream's decoder; a stream may have several encodings.
 
-/// What begins it where there are several.
+/// The beginning where there are several.
 const SEVERAL: &[u8] = b"MLTI";
 
 /// The type-specific data of one encoding or more, and which of them each rule of the stream's rule book has.
@@ -12,7 +12,7 @@ pub struct OpaqueData {
     pub encodings: Vec<Vec<u8>>,
 }
 
-/// What is no OpaqueData.
+/// Bytes that are no OpaqueData.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum OpaqueError {
     /// A table of none.
@@ -23,7 +23,7 @@ pub enum OpaqueError {
     Rule {
         /// Counted from 0.
         rule: usize,
-        /// What it names, counted from 0.
+        /// The named encoding, counted from 0.
         encoding: u16,
         /// How many there are.
         encodings: usize,
@@ -38,27 +38,27 @@ pub enum OpaqueError {
         at: usize,
         /// Bytes that there should be more.
         missing: u64,
-        /// What does not fit.
+        /// The element that does not fit.
         what: &'static str,
     },
 }
 
 impl OpaqueData {
-    /// One encoding, which all rules have.
+    /// Returns one encoding, which all rules have.
     pub fn of(type_specific: Vec<u8>) -> Self {
         OpaqueData { rules: Vec::new(), encodings: vec![type_specific] }
     }
 
-    /// The type-specific data of rule `rule`; of one that is not named, those of the first encoding. `None` without
-    /// encodings.
+    /// Returns the type-specific data of rule `rule`; of one that is not named, those of the first encoding.
+    /// `None` without encodings.
     pub fn of_rule(&self, rule: u16) -> Option<&[u8]> {
         let encoding = self.rules.get(usize::from(rule)).copied().unwrap_or(0);
         self.encodings.get(usize::from(encoding)).map(Vec::as_slice)
     }
 
-    /// The bytes, before base64: one encoding without rules as it is; else `MLTI`, 16 bits that count the rules, 16 bits
-    /// of the encoding of each, 16 bits that count the encodings, and each of these behind 32 bits of its length. So it is
-    /// read by ffmpeg, GStreamer and MPlayer.
+    /// Returns the bytes, before base64: one encoding without rules as it is; else `MLTI`, 16 bits that count
+    /// the rules, 16 bits of the encoding of each, 16 bits that count the encodings, and each of these behind
+    /// 32 bits of its length. ffmpeg, GStreamer and MPlayer read this form.
     ///
     /// # Errors
     ///
@@ -86,7 +86,7 @@ impl OpaqueData {
         Ok(bytes)
     }
 
-    /// What [`OpaqueData::write`] wrote. Bytes behind the last encoding are passed over.
+    /// Reads the output of [`OpaqueData::write`]. Bytes behind the last encoding are passed over.
     ///
     /// # Errors
     ///

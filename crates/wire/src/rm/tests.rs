@@ -1,4 +1,4 @@
-//! A writer of files, and what the parts of the test share.
+//! A writer of files, and helpers that the parts of the test share.
 
 mod broken;
 mod files;
@@ -35,7 +35,7 @@ fn latin(text: &str) -> Vec<u8> {
     text.chars().map(|letter| u8::try_from(u32::from(letter)).unwrap()).collect()
 }
 
-/// What is in front of `chunks` other chunks. We do not go by their number, and MPlayer does.
+/// Returns the part in front of `chunks` other chunks. We do not go by their number, and MPlayer does.
 fn beginning(chunks: u32) -> Vec<u8> {
     chunk(b".RMF", &words(&[0, chunks]))
 }

@@ -17,8 +17,9 @@
 //!
 //! A part ends with its packet, and so does the frame of 1; behind those of 2 and 3 may be more.
 //!
-//! libavcodec, which both have, takes each part for a slice of the picture, and of a slice it reads what is in one part
-//! more. So frames of ffmpeg's encoder, one slice each, are put together from any number of parts, and shown from two.
+//! libavcodec, which both have, takes each part for a slice of the picture, and of a slice it reads the
+//! content of one part more. Frames of ffmpeg's encoder, one slice each, are therefore reassembled from any
+//! number of parts, and shown from two.
 
 use streamgauge_base::Chunk;
 
@@ -30,21 +31,21 @@ pub const MOST_PARTS: usize = 127;
 pub const MOST_FRAME_BYTES: u32 = 8 << 20;
 /// Numbers below this are in 16 bits.
 const LONG: u32 = 0x4000;
-/// What 30 bits hold.
+/// The greatest number in 30 bits.
 const MOST_LONG: u32 = 0x3fff_ffff;
 
 /// A coded frame.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct VideoFrame {
-    /// Its number, which comes round after 255; 0 where the packet does not say.
+    /// Its number, which wraps after 255; 0 where the packet has none.
     pub picture: u8,
-    /// When it is played, in ms, if that is not what its packet says.
+    /// Presentation time, in ms, if it differs from its packet's.
     pub timestamp_ms: Option<u32>,
-    /// What the decoder gets.
+    /// The bytes for the decoder.
     pub media: Chunk,
 }
 
-/// What a packet has of a frame.
+/// A packet's piece of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PieceKind {
     /// A part that is not the last.
@@ -60,13 +61,13 @@ pub enum PieceKind {
 /// A frame in a packet, or a part of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct VideoPiece {
-    /// What it is.
+    /// Its kind.
     pub kind: PieceKind,
-    /// Which part, counted from 1; 0 where the packet does not say.
+    /// Number of the part, counted from 1; 0 where the packet has none.
     pub part: u8,
-    /// The frame's number; 0 where the packet does not say.
+    /// The frame's number; 0 where the packet has none.
     pub picture: u8,
-    /// When the frame is played, in ms, if that is not what the packet says.
+    /// Presentation time of the frame, in ms, if it differs from the packet's.
     pub timestamp_ms: Option<u32>,
     /// Bytes of the whole frame.
     pub frame_bytes: u32,
@@ -86,8 +87,9 @@ pub struct NoFit {
     pub most_bytes: usize,
 }
 
-/// The payloads of packets that carry `frame`, each of `most_bytes` at most, headers included. All but the last are as
-/// long as they can be. When it is played stands in the packets, so `timestamp_ms` is left out.
+/// Returns the payloads of packets that carry `frame`, each of `most_bytes` at most, headers included. All
+/// but the last are as long as they can be. The packets have the presentation time, and `timestamp_ms` is
+/// left out.
 ///
 /// # Errors
 ///
@@ -113,14 +115,15 @@ pub fn fragment(frame: &VideoFrame, most_bytes: usize) -> Result<Vec<Chunk>, NoF
     Ok(made.collect())
 }
 
-/// The payload of a packet that carries all of a frame and nothing else; how long it is and its number are not said.
+/// Returns the payload of a packet that carries all of a frame and nothing else; it has neither length nor
+/// number.
 pub fn whole(frame: &VideoFrame) -> Chunk {
     let payload = [&[1 << 6, 1 << 7 | 1], frame.media.head()].concat();
     Chunk::with_filler(payload, (frame.media.len() - frame.media.head().len()) as u32)
 }
 
-/// The payload of a packet that carries whole frames, each with its time, which is 0 where none is said. Filler that is not
-/// the last frame's is written as zeros.
+/// Returns the payload of a packet that carries whole frames, each with its time, or 0 without one. Filler
+/// that is not the last frame's is written as zeros.
 pub fn several(frames: &[VideoFrame]) -> Chunk {
     let (mut payload, mut filler) = (Vec::new(), 0);
     for frame in frames {
@@ -135,13 +138,13 @@ pub fn several(frames: &[VideoFrame]) -> Chunk {
     Chunk::with_filler(payload, filler as u32)
 }
 
-/// Bytes that a frame takes among [`several`].
+/// Returns the bytes that a frame takes among [`several`].
 pub fn among_several(frame: &VideoFrame) -> usize {
     let bytes = frame.media.len();
     2 + width(bytes as u32) + width(frame.timestamp_ms.unwrap_or(0)) + bytes
 }
 
-/// How many bytes each part of a frame has; `None` if they are too many.
+/// Returns how many bytes each part of a frame has; `None` if they are too many.
 fn lengths(frame_bytes: u32, most_bytes: usize) -> Option<Vec<u32>> {
     if frame_bytes > MOST_FRAME_BYTES {
         return None;
@@ -151,7 +154,7 @@ fn lengths(frame_bytes: u32, most_bytes: usize) -> Option<Vec<u32>> {
     let mut offset = 0;
     loop {
         let left = frame_bytes - offset;
-        // The last says how long it is, the others say where they begin.
+        // The last has its length, the others their offsets.
         if fixed + width(left) + left as usize <= most_bytes {
             lengths.push(left);
             return (lengths.len() <= MOST_PARTS).then_some(lengths);
@@ -167,7 +170,7 @@ fn lengths(frame_bytes: u32, most_bytes: usize) -> Option<Vec<u32>> {
     }
 }
 
-/// Bytes of a number.
+/// Returns the bytes of a number.
 fn width(number: u32) -> usize {
     if number < LONG { 2 } else { 4 }
 }
@@ -187,7 +190,7 @@ pub struct Pieces {
 }
 
 impl Pieces {
-    /// Those in `payload`. Only their media may be filler.
+    /// Returns the pieces in `payload`. Only their media may be filler.
     pub fn of(payload: Chunk) -> Self {
         Pieces { payload, at: 0 }
     }
@@ -235,7 +238,7 @@ impl Pieces {
         }
         let offset = match kind {
             PieceKind::Part => position,
-            // One that is longer than its frame is told below.
+            // A piece longer than its frame is reported below.
             _ => frame_bytes.saturating_sub(bytes as u32),
         };
         let end = u64::from(offset) + bytes as u64;
@@ -247,19 +250,19 @@ impl Pieces {
         Ok(VideoPiece { kind, part, picture, timestamp_ms, frame_bytes, offset, media })
     }
 
-    /// Bytes that have not been read.
+    /// Returns the bytes that have not been read.
     fn left(&self) -> usize {
         self.payload.len() - self.at
     }
 
-    /// The next bytes.
+    /// Returns the next bytes.
     fn media(&mut self, bytes: usize) -> Chunk {
         let from = self.at;
         self.at += bytes;
         self.payload.part(from, self.at)
     }
 
-    /// A number in the shorter form or the longer.
+    /// Returns a number in the shorter form or the longer.
     fn variable(&mut self) -> Result<u32, Problem> {
         let upper = self.number("a header", 2)?;
         if upper & LONG != 0 {
@@ -295,7 +298,7 @@ impl Iterator for Pieces {
     }
 }
 
-/// Puts frames together whose parts come in order; a frame of which one is missing is given up. It keeps at most one
+/// Reassembles frames from parts in order; a frame with a missing part is given up. It keeps at most one
 /// frame, of [`MOST_FRAME_BYTES`] at most.
 #[derive(Clone, Debug, Default)]
 pub struct Assembler {
@@ -303,7 +306,7 @@ pub struct Assembler {
     given_up: u64,
 }
 
-/// A frame of which a part came.
+/// A frame received in part.
 #[derive(Clone, Debug, Default)]
 struct Begun {
     picture: u8,
@@ -321,12 +324,12 @@ impl Begun {
 }
 
 impl Assembler {
-    /// Frames of which some part came, and not all.
+    /// Returns the number of frames received in part only.
     pub fn given_up(&self) -> u64 {
         self.given_up
     }
 
-    /// Bytes that it keeps of a frame that is not complete, filler included.
+    /// Returns the bytes that it keeps of a frame that is not complete, filler included.
     pub fn bytes(&self) -> usize {
         self.begun.as_ref().map_or(0, Begun::bytes)
     }
@@ -377,7 +380,7 @@ impl Assembler {
         }
         begun.head.extend(media.head());
         begun.filler += (media.len() - media.head().len()) as u32;
-        // ffmpeg takes a frame as complete with the last of its bytes too, whatever that part is called.
+        // ffmpeg also takes a frame as complete with the last of its bytes, for any kind of part.
         if begun.bytes() < frame_bytes as usize {
             return Ok(None);
         }

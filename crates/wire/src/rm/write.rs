@@ -1,4 +1,4 @@
-//! A file that is written as its packets come: what stands before them, and each of them.
+//! A file that is written as its packets arrive: the part before them, and each of them.
 
 use super::fault::{ChunkName, Fault, Problem};
 use super::file::FLAG_KEY;
@@ -10,13 +10,14 @@ const PACKET_HEADER_BYTES: usize = 12;
 /// Bytes of payload that a packet can have.
 pub const MOST_PAYLOAD_BYTES: usize = u16::MAX as usize - PACKET_HEADER_BYTES;
 
-/// What of a text fits its field, a byte a character (ISO 8859-1); what that has not becomes a question mark.
+/// Returns the part of a text that fits its field, a byte a character (ISO 8859-1); other characters become
+/// question marks.
 fn text(of: &str, most: usize) -> Vec<u8> {
     of.chars().take(most).map(|letter| u8::try_from(u32::from(letter)).unwrap_or(b'?')).collect()
 }
 
 fn chunk(name: &[u8; 4], content: &[u8]) -> Vec<u8> {
-    // No chunk that is written here comes near the 4 GB that its length can say.
+    // No chunk that is written here approaches the 4 GB limit of its length.
     [&name[..], &(content.len() as u32 + 10).to_be_bytes(), &[0, 0], content].concat()
 }
 
@@ -24,8 +25,8 @@ fn words(numbers: &[u32]) -> Vec<u8> {
     numbers.iter().flat_map(|number| number.to_be_bytes()).collect()
 }
 
-/// What a file of `streams` that plays for `duration_ms` begins with. Packets follow, and nothing need follow them: neither
-/// their number nor their bytes are said, as of a recording that nobody finished.
+/// Returns the beginning of a file of `streams` that plays for `duration_ms`. Packets follow, and nothing
+/// need follow them: neither their number nor their bytes are declared, as in an unfinished recording.
 pub fn write_head(title: &str, duration_ms: u32, streams: &[StreamProperties]) -> Vec<u8> {
     let (mut max, mut avg) = (0u32, 0u32);
     for stream in streams {
@@ -65,7 +66,7 @@ fn properties(of: &StreamProperties) -> Vec<u8> {
     chunk(b"MDPR", &parts.concat())
 }
 
-/// A media packet.
+/// Returns a media packet.
 ///
 /// # Errors
 ///

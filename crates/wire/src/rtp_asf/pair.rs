@@ -13,12 +13,12 @@ pub const TWO_RANDOM_BYTES: [usize; 2] = [1_455, 1_456];
 /// Random bytes that each has at least, where the player leaves them to the server (`variable-size`).
 pub const LEAST_RANDOM_BYTES: usize = 482;
 
-/// Which of three packets has so many random bytes: modulo 3 they are 2, 0 and 1.
+/// Returns which of three packets has this many random bytes: modulo 3 they are 2, 0 and 1.
 pub fn place_of_three(random_bytes: usize) -> usize {
     (random_bytes + 1) % 3
 }
 
-/// Which of two: modulo 3 they are 0 and 1.
+/// Returns which of two packets has this many random bytes: modulo 3 they are 0 and 1.
 pub fn place_of_two(random_bytes: usize) -> Option<usize> {
     Some(random_bytes % 3).filter(|place| *place < 2)
 }
@@ -33,7 +33,7 @@ pub struct RtpPacketPair<'a> {
 }
 
 impl<'a> RtpPacketPair<'a> {
-    /// `payload` is that of one packet.
+    /// Parses `payload`, which is that of one packet.
     pub fn parse(payload: impl Into<Body<'a>>) -> Result<Self, Fault> {
         let payload = payload.into();
         let (unit, rest) = AsfUnit::read(payload, LengthOf::Packet)?;
@@ -50,7 +50,7 @@ impl<'a> RtpPacketPair<'a> {
         }
     }
 
-    /// The payload. The length counts the random bytes alone.
+    /// Returns the payload. The length counts the random bytes alone.
     pub fn write(&self) -> Chunk {
         write(&[AsfUnit::packet(self.is_first, self.random)], LengthOf::Packet)
     }

@@ -76,7 +76,7 @@ fn what_is_wrong_is_said() {
     let counted = Chunk::with_filler(*b"\x60\0\0\x04", 8);
     assert_eq!(all(&counted), [Err(Fault::Filler)]);
     assert_eq!(all(&Chunk::default()), []);
-    // Of zeros every header is a fragment's, of filler none is.
+    // Every header of zeros is a fragment's, a header of filler is none.
     assert_eq!(all(&Chunk::filler(u32::MAX)), [Err(Fault::Filler)]);
 }
 
@@ -92,7 +92,7 @@ proptest! {
         let has_packets = !packets.is_empty();
         let units: Vec<_> = packets.into_iter().chain(fragment).collect();
         let payload = write(&units, length_of);
-        // What ends where the payload does by the other length too is read by the specification's.
+        // A payload that fits both meanings of the length is read by the specification's.
         let both = (Units { rest: Body::from(&payload), length_of: LengthOf::Packet }).all(|unit| unit.is_ok());
         if by_letter || !both {
             prop_assert_eq!(all(&payload), units.iter().copied().map(Ok).collect::<Vec<_>>());
@@ -100,7 +100,7 @@ proptest! {
         }
     }
 
-    /// One packet, which is what servers send, is read by either length.
+    /// One packet, as servers send it, is read by either length.
     #[test]
     fn one_packet_is_read_as_written(unit in any_packet(0), filler in 0u32..3000, by_letter: bool) {
         let length_of = if by_letter { LengthOf::Packet } else { LengthOf::HeaderAndPacket };
@@ -136,7 +136,8 @@ proptest! {
         prop_assert_eq!(have, bytes as usize);
     }
 
-    /// Any bytes are units, and perhaps a fault at the end; what is read is written as it was, reserved bits aside.
+    /// Any bytes are units, and perhaps a fault at the end; a parsed unit is written as it was, reserved bits
+    /// aside.
     #[test]
     fn takes_anything(pieces in vec(prop_oneof![
         vec(any::<u8>(), 0..12),

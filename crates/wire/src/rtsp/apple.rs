@@ -11,7 +11,7 @@ use super::decimal::{seconds, written};
 use super::headers::{name, typed};
 use super::parts::value_of;
 
-/// In the response to DESCRIBE: protocols of retransmission that the server knows.
+/// In the response to DESCRIBE: protocols of retransmission that the server supports.
 pub const X_ACCEPT_RETRANSMIT: &str = "x-Accept-Retransmit";
 /// In the response to DESCRIBE: `1` if the server sends ahead of time where asked.
 pub const X_ACCEPT_DYNAMIC_RATE: &str = "x-Accept-Dynamic-Rate";

@@ -1,4 +1,4 @@
-//! Header names of which one begins another.
+//! Header names that begin with another header's name.
 
 /// Names of headers that either end reads or writes.
 const KNOWN: [&str; 33] = [
@@ -37,8 +37,8 @@ const KNOWN: [&str; 33] = [
     "x-Transport-Options",
 ];
 
-/// A head without headers whose names begin a known one's or begin with one: to `rtsp-types` (0.1.3) they are the same,
-/// so that Accept-Language would be read as Accept.
+/// Returns a head without headers with names that begin a known one's or begin with one: to `rtsp-types`
+/// (0.1.3) they are the same, and it would read Accept-Language as Accept.
 pub fn without_clashes(head: &[u8]) -> Vec<u8> {
     let begins = |long: &[u8], short: &[u8]| {
         long.len() > short.len() && long[..short.len()].eq_ignore_ascii_case(short)
@@ -47,7 +47,7 @@ pub fn without_clashes(head: &[u8]) -> Vec<u8> {
     let mut lines = head.split_inclusive(|&byte| byte == b'\n');
     let mut sound = lines.next().unwrap_or_default().to_vec();
     for line in lines {
-        // A line that begins with a blank goes on with the header before it.
+        // A line that begins with a blank continues the header before it.
         if !line.starts_with(b" ") && !line.starts_with(b"\t") {
             let name = line.iter().position(|&byte| byte == b':').map(|colon| &line[..colon]);
             let clash = |known: &str| {

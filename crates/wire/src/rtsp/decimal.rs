@@ -4,7 +4,8 @@ use streamgauge_base::Duration;
 
 const NANOS: u64 = 1_000_000_000;
 
-/// `12`, `12.5`, `.5`: digits past the ninth decimal are cut off. `None` for anything else, and above 580 years.
+/// Reads `12`, `12.5`, `.5`: digits past the ninth decimal are cut off. `None` for anything else, and above
+/// 580 years.
 pub fn seconds(text: &str) -> Option<Duration> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
@@ -17,7 +18,7 @@ pub fn seconds(text: &str) -> Option<Duration> {
     Some(Duration::from_nanos(whole.checked_mul(NANOS)?.checked_add(nanos)?))
 }
 
-/// Written with `decimals` of at most 9, the rest cut off.
+/// Writes a time with `decimals` of at most 9, the rest cut off.
 pub fn written(time: Duration, decimals: u32) -> String {
     let (whole, nanos) = (time.as_nanos() / NANOS, time.as_nanos() % NANOS);
     format!("{whole}.{:0width$}", nanos / 10u64.pow(9 - decimals), width = decimals as usize)

@@ -9,7 +9,7 @@ use streamgauge_base::Duration;
 use super::decimal::{seconds, written};
 use super::parts::split;
 
-/// A header's name for `rtsp-types`. Panics if it is not ASCII.
+/// Returns a header's name for `rtsp-types`. Panics if it is not ASCII.
 pub fn name(name: &'static str) -> HeaderName {
     HeaderName::from_static_str(name).expect("names are ASCII")
 }
@@ -41,7 +41,7 @@ pub struct Range {
 impl FromStr for Range {
     type Err = HeaderParseError;
     fn from_str(text: &str) -> Result<Self, HeaderParseError> {
-        // `;time=` says when the request shall be carried out, which nobody uses.
+        // `;time=` gives the time of the request's execution, which is unused.
         let range = text.split(';').next().unwrap_or_default().trim();
         let (unit, range) = range.split_once('=').ok_or(HeaderParseError)?;
         let (from, to) = range.trim().split_once('-').ok_or(HeaderParseError)?;
@@ -63,7 +63,7 @@ impl fmt::Display for Range {
 
 typed!(Range, RANGE);
 
-/// `s.f` or `h:mm:ss.f`.
+/// Reads `s.f` or `h:mm:ss.f`.
 fn play_time(text: &str) -> Result<Duration, HeaderParseError> {
     let Some((hours, rest)) = text.split_once(':') else { return seconds(text).ok_or(HeaderParseError) };
     let (minutes, rest) = rest.split_once(':').ok_or(HeaderParseError)?;
@@ -76,10 +76,10 @@ fn play_time(text: &str) -> Result<Duration, HeaderParseError> {
     Ok(above + below)
 }
 
-/// What a PLAY response says of one stream.
+/// A PLAY response's data of one stream.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StreamInfo {
-    /// As in SETUP; servers also write what stands in the SDP.
+    /// As in SETUP; servers also write the URL of the SDP.
     pub url: String,
     /// The first packet's sequence number.
     pub seq: Option<u16>,

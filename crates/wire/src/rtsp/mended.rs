@@ -1,8 +1,8 @@
 //! Heads of responses as cameras write them.
 
-/// Returns the head of a response, in lines that end with CRLF, without what `rtsp-types` (0.1.3) refuses: lines that are
-/// no header, blanks around a name, bytes that are not UTF-8, a status line without its reason. A length that is there more
-/// than once is there once.
+/// Returns the head of a response, in lines that end with CRLF, without parts that `rtsp-types` (0.1.3)
+/// refuses: lines that are no header, blanks around a name, bytes that are not UTF-8, a status line without
+/// its reason. A length that is there more than once is there once.
 pub fn mended(head: &[u8]) -> Vec<u8> {
     let mut lines = head.split_inclusive(|&byte| byte == b'\n').map(String::from_utf8_lossy);
     let start = lines.next().unwrap_or_default();
@@ -36,7 +36,7 @@ fn is_length(name: &str) -> bool {
     name.trim().eq_ignore_ascii_case("content-length")
 }
 
-/// A byte of a header's name (RFC 9110 section 5.6.2).
+/// Returns whether it may be a byte of a header's name (RFC 9110 section 5.6.2).
 fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }

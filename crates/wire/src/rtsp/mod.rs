@@ -31,28 +31,28 @@ pub use transport::{Lower, Mode, Transport, Transports};
 
 use streamgauge_base::Chunk;
 
-/// What begins an interleaved frame.
+/// The first byte of an interleaved frame.
 const MAGIC: u8 = b'$';
 
 /// Bytes before an interleaved packet: `$`, channel, length (RFC 2326 section 10.12).
 pub const INTERLEAVED_HEADER_BYTES: usize = 4;
 
-/// `packet` as a frame of `channel` between messages (RFC 2326 section 10.12). Panics if it is above 65535 B,
-/// which no RTP or RTCP packet is.
+/// Returns `packet` as a frame of `channel` between messages (RFC 2326 section 10.12). Panics if it is above
+/// 65535 B, which no RTP or RTCP packet is.
 pub fn interleave(channel: u8, packet: &Chunk) -> Chunk {
     let [high, low] = u16::try_from(packet.len()).expect("packets are far below 64 kB").to_be_bytes();
     let head = [&[MAGIC, channel, high, low], packet.head()].concat();
     Chunk::with_filler(head, (packet.len() - packet.head().len()) as u32)
 }
 
-/// The bytes of a request.
+/// Returns the bytes of a request.
 pub fn write_request<B: AsRef<[u8]>>(request: &Request<B>) -> Vec<u8> {
     let mut bytes = Vec::new();
     request.write(&mut bytes).expect("a vector takes everything");
     bytes
 }
 
-/// The bytes of a response.
+/// Returns the bytes of a response.
 pub fn write_response<B: AsRef<[u8]>>(response: &Response<B>) -> Vec<u8> {
     let mut bytes = Vec::new();
     response.write(&mut bytes).expect("a vector takes everything");

@@ -1,6 +1,6 @@
 //! The parts of a header's value.
 
-/// The parts between `separator`s that are not in quotes.
+/// Returns the parts between `separator`s that are not in quotes.
 pub fn split(text: &str, separator: char) -> impl Iterator<Item = &str> {
     let mut quoted = false;
     text.split(move |c| {
@@ -9,7 +9,7 @@ pub fn split(text: &str, separator: char) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The value of `name=value` among `parts`.
+/// Returns the value of `name=value` among `parts`.
 pub fn value_of<'a>(mut parts: impl Iterator<Item = &'a str>, name: &str) -> Option<&'a str> {
     parts.find_map(|part| {
         let (key, value) = part.split_once('=')?;

@@ -18,13 +18,13 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// Room for ten times what players send, and for any SDP.
+    /// Ten times the size of players' requests, and room for any SDP.
     fn default() -> Self {
         Limits { head_bytes: 16 << 10, body_bytes: 64 << 10 }
     }
 }
 
-/// What a connection carries.
+/// Items of a connection.
 #[derive(Clone, PartialEq, Debug)]
 pub enum RtspItem {
     /// A request; clients and servers send them.
@@ -40,10 +40,10 @@ pub enum RtspItem {
     },
 }
 
-/// What is wrong with a peer's bytes.
+/// Faults of a peer's bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Fault {
-    /// A message whose end is clear but whose text is not RTSP's. What is behind it can be read.
+    /// A message with a clear end and malformed text. Later data can be read.
     #[error("not a well-formed RTSP message")]
     Malformed,
     /// As `Malformed`, for a version other than 1.0.
@@ -52,31 +52,31 @@ pub enum Fault {
     /// Start line and headers go beyond the limit.
     #[error("headers beyond the limit")]
     HeadTooLong,
-    /// The body goes beyond the limit.
+    /// The body exceeds the limit.
     #[error("a body beyond the limit")]
     BodyTooLong,
-    /// Neither a message nor a frame begins here, or nobody can tell where it ends.
+    /// Neither a message nor a frame begins here, or its end cannot be found.
     #[error("no RTSP")]
     NotRtsp,
 }
 
-/// A fault and whose it is.
+/// A fault and its origin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{fault}")]
 pub struct Problem {
-    /// What is wrong.
+    /// The fault.
     pub fault: Fault,
     /// The message's CSeq, as far as it could be read.
     pub cseq: Option<u32>,
 }
 
 impl Problem {
-    /// Where the next message begins is lost with this one; the reader has ended.
+    /// Returns whether the start of the next message is lost with this one; the reader has ended.
     pub fn is_fatal(&self) -> bool {
         !matches!(self.fault, Fault::Malformed | Fault::Version)
     }
 
-    /// What a server answers.
+    /// Returns the status of a server's answer.
     pub fn status(&self) -> StatusCode {
         match self.fault {
             Fault::Malformed | Fault::NotRtsp | Fault::HeadTooLong => StatusCode::BadRequest,
@@ -86,9 +86,9 @@ impl Problem {
     }
 }
 
-/// Reads one direction of a connection. It is an iterator that may go on after `None`: push what arrives, then take
-/// items until there is none. It keeps no more than one message or packet, and what was pushed and not yet taken.
-/// Filler outside of packets reads as zeros.
+/// Reads one direction of a connection. It is an iterator that may continue after `None`: push arriving data,
+/// then take items until there is none. It keeps at most one message or packet, and pushed data not yet
+/// taken. Filler outside of packets reads as zeros.
 #[derive(Debug, Default)]
 pub struct Reader {
     limits: Limits,
@@ -128,7 +128,7 @@ impl Reader {
         }
     }
 
-    /// The reader is between messages, as far as it has been read.
+    /// Returns whether the reader is between messages, as far as it has been read.
     pub fn is_between_messages(&self) -> bool {
         self.ended || matches!(&self.state, State::Head { text, .. } if text.is_empty())
     }
@@ -144,7 +144,7 @@ impl Reader {
 impl Iterator for Reader {
     type Item = Result<RtspItem, Problem>;
 
-    /// The next message or packet; `None` until more is pushed, and for ever after a fatal problem.
+    /// Returns the next message or packet; `None` until more is pushed, and for ever after a fatal problem.
     fn next(&mut self) -> Option<Self::Item> {
         while !self.ended {
             let incoming = &mut self.incoming;
@@ -238,7 +238,7 @@ impl Iterator for Reader {
     }
 }
 
-/// The values of a header in lines that end with CRLF, without what continuation lines add.
+/// Returns the values of a header in lines that end with CRLF, without their continuation lines.
 fn values<'a>(head: &'a [u8], name: &'static str) -> impl Iterator<Item = &'a str> {
     head.split(|&byte| byte == b'\n').skip(1).filter_map(move |line| {
         let colon = line.iter().position(|&byte| byte == b':')?;
@@ -251,12 +251,13 @@ fn cseq(head: &[u8]) -> Option<u32> {
     values(head, "cseq").next().and_then(|value| value.parse().ok())
 }
 
-/// A server's answer. Cameras write what no server may read; a player passes over the lines that are wrong.
+/// Returns whether it is a server's answer. Cameras write text that no server may accept; a player passes
+/// over the faulty lines.
 fn is_response(head: &[u8]) -> bool {
     head.starts_with(b"RTSP/")
 }
 
-/// `None` if the header is no number, or there more than once; in a response it may be repeated.
+/// Returns `None` if the header is no number, or there more than once; in a response it may be repeated.
 fn body_bytes(head: &[u8]) -> Option<usize> {
     let mut values = values(head, "content-length");
     let Some(first) = values.next() else { return Some(0) };
@@ -264,7 +265,7 @@ fn body_bytes(head: &[u8]) -> Option<usize> {
     first.parse().ok().filter(|_| values.all(agrees))
 }
 
-/// A whole message, of which `head` bytes are start line and headers.
+/// Reads a whole message with start line and headers in its first `head` bytes.
 fn read(message: &[u8], head: usize) -> Result<RtspItem, Problem> {
     let problem = |fault| Err(Problem { fault, cseq: cseq(&message[..head]) });
     let mended = is_response(message).then(|| mended(&message[..head]));
@@ -286,7 +287,7 @@ fn read(message: &[u8], head: usize) -> Result<RtspItem, Problem> {
     }
 }
 
-/// A request's line ends with `RTSP/` and something else than 1.0.
+/// Returns whether a request's line ends with `RTSP/` and something else than 1.0.
 fn is_of_another_version(message: &[u8]) -> bool {
     let line = message.split(|&byte| byte == b'\r').next().unwrap_or_default();
     let version = line.rsplit(|&byte| byte == b' ').next().unwrap_or_default();

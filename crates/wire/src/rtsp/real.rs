@@ -1,5 +1,5 @@
-//! Headers of RealNetworks' servers and players. They are not in any RFC; their form is that of what RealPlayer, MPlayer and
-//! FFmpeg send and of RealNetworks' published Helix sources.
+//! Headers of RealNetworks' servers and players. They are not in any RFC; their form is that of RealPlayer's,
+//! MPlayer's and FFmpeg's requests and of RealNetworks' published Helix sources.
 
 use std::fmt;
 use std::str::FromStr;
@@ -32,15 +32,15 @@ pub struct StreamRule {
     pub rule: u16,
 }
 
-/// Rules that a player wants, in SET_PARAMETER.
+/// Rules that a player subscribes to, in SET_PARAMETER.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Subscribe(pub Vec<StreamRule>);
 
-/// Rules that a player wants no more, in SET_PARAMETER.
+/// Rules that a player unsubscribes from, in SET_PARAMETER.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Unsubscribe(pub Vec<StreamRule>);
 
-/// `stream=0;rule=1,stream=0;rule=2`.
+/// Reads `stream=0;rule=1,stream=0;rule=2`.
 fn rules(text: &str) -> Result<Vec<StreamRule>, HeaderParseError> {
     let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
     parts
@@ -85,7 +85,7 @@ rules_header!(Unsubscribe, UNSUBSCRIBE);
 pub struct DeliveryBandwidth {
     /// `Bandwidth`, in bit/s.
     pub bandwidth_bps: u32,
-    /// `BackOff`, which players say is 0. The unit is not known.
+    /// `BackOff`, which players set to 0. The unit is not known.
     pub back_off: Option<u32>,
 }
 
@@ -107,8 +107,8 @@ impl fmt::Display for DeliveryBandwidth {
 
 typed!(DeliveryBandwidth, name(SET_DELIVERY_BANDWIDTH));
 
-/// RealChallenge1, in the response to OPTIONS: what the player is to answer, 32 digits. That it is there tells a player that
-/// the server is RealNetworks'.
+/// RealChallenge1, in the response to OPTIONS: the challenge for the player, 32 digits. Its presence
+/// identifies the server as RealNetworks'.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RealChallenge1(pub String);
 
@@ -136,7 +136,8 @@ pub struct RealChallenge2 {
     pub sd: Option<String>,
 }
 
-/// RealChallenge3, in the response: the server's answer to the player's own challenge, which players take as it comes.
+/// RealChallenge3, in the response: the server's answer to the player's own challenge, which players do not
+/// check.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RealChallenge3 {
     /// Its digits.
@@ -172,7 +173,7 @@ macro_rules! answer_header {
 answer_header!(RealChallenge2, sd, REAL_CHALLENGE_2);
 answer_header!(RealChallenge3, sdr, REAL_CHALLENGE_3);
 
-/// What RDT is called in a Transport header.
+/// Names of RDT in a Transport header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RealProtocol {
     /// `x-pn-tng`, the older name.
@@ -181,7 +182,7 @@ pub enum RealProtocol {
     RealRdt,
 }
 
-/// One transport of RDT: `x-real-rdt/udp;client_port=6970;mode=play`. Of what a peer writes, parameters that we do not know
+/// One transport of RDT: `x-real-rdt/udp;client_port=6970;mode=play`. Unknown parameters in a peer's header
 /// are left out.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RealTransport {
@@ -197,17 +198,17 @@ pub struct RealTransport {
     pub interleaved: Option<u8>,
     /// The address that packets come from.
     pub source: Option<String>,
-    /// Playing, if it is not said.
+    /// Playing, if absent.
     pub mode: Option<Mode>,
 }
 
 impl RealTransport {
-    /// Over UDP to this port of the client.
+    /// Returns a transport over UDP to this port of the client.
     pub fn udp(client_port: u16) -> Self {
         RealTransport { client_port: Some(client_port), ..RealTransport::over(Lower::Udp) }
     }
 
-    /// On the connection, on a channel that the server says.
+    /// Returns a transport on the connection, on a channel that the server chooses.
     pub fn tcp(interleaved: Option<u8>) -> Self {
         RealTransport { interleaved, ..RealTransport::over(Lower::Tcp) }
     }
@@ -224,7 +225,7 @@ impl RealTransport {
         }
     }
 
-    /// `None` if it is not RDT to one receiver.
+    /// Returns `None` if it is not RDT to one receiver.
     fn read(text: &str) -> Result<Option<Self>, HeaderParseError> {
         let mut parts = split(text, ';').map(str::trim);
         let (protocol, lower) = match parts.next().unwrap_or_default().to_ascii_lowercase().as_str() {
@@ -279,8 +280,9 @@ impl fmt::Display for RealTransport {
     }
 }
 
-/// The transports of RDT that a client offers, the best first, or the one that the server chose. Reading leaves out what is
-/// not RDT, which [`Transports`](super::Transports) reads from the same header, so there may be none.
+/// The transports of RDT that a client offers, the best first, or the one that the server chose. Reading
+/// leaves out other transports than RDT, which [`Transports`](super::Transports) reads from the same header;
+/// the list may be empty.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct RealTransports(pub Vec<RealTransport>);
 
@@ -303,13 +305,13 @@ impl fmt::Display for RealTransports {
 
 typed!(RealTransports, TRANSPORT);
 
-/// `a`, or of `a-b` the first.
+/// Reads `a`, or of `a-b` the first.
 fn first<N: FromStr>(text: &str) -> Result<N, HeaderParseError> {
     let first = text.split('-').next().unwrap_or_default();
     first.trim().parse().map_err(|_| HeaderParseError)
 }
 
-/// The value of `name=value` between semicolons.
+/// Returns the value of `name=value` between semicolons.
 fn value_of<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     super::parts::value_of(text.split(';').map(str::trim), name)
 }

@@ -189,7 +189,7 @@ fn bad_transports_are_refused() {
     ] {
         assert_eq!(read::<Transports>(names::TRANSPORT, value), Err(HeaderParseError), "{value}");
     }
-    // What RFC 7826 adds is not ours to read, in quotes or not.
+    // Additions of RFC 7826 are not read here, in quotes or not.
     for value in ["RTP/AVP;src_addr=\"/a\"", "RTP/AVP;mode=\"", "RTP/AVP;unicast;dest_addr=\"\\\""] {
         let _ = read::<Transports>(names::TRANSPORT, value);
     }
@@ -371,7 +371,7 @@ fn real_networks_transports_are_read() {
     let tng = |transport| RealTransport { protocol: RealProtocol::PnTng, ..transport };
     let udp = RealTransport::udp(6970);
     assert_eq!(offered, [udp.clone(), tng(udp.clone()), tng(RealTransport::tcp(None))]);
-    // Who speaks RTP reads the others.
+    // A reader of RTP gets the others.
     let Transports(others) = read(names::TRANSPORT, value).unwrap();
     assert_eq!(others.iter().map(|other| other.lower).collect::<Vec<_>>(), [Lower::Udp, Lower::Tcp]);
 
@@ -386,7 +386,7 @@ fn real_networks_transports_are_read() {
     }
 }
 
-/// A message or packet as it is sent, and what is read of it.
+/// A message or packet as it is sent, and the expected reading of it.
 fn sent() -> impl Strategy<Value = (Chunk, RtspItem)> {
     let body = vec(any::<u8>(), 0..50);
     let message =

@@ -10,7 +10,7 @@ use rtsp_types::headers::{HeaderParseError, Headers, TRANSPORT, TypedHeader};
 
 use super::parts::split;
 
-/// What RTP runs over.
+/// The transport under RTP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lower {
     /// UDP, the default.
@@ -19,7 +19,7 @@ pub enum Lower {
     Tcp,
 }
 
-/// What a stream is set up for.
+/// The purpose of a stream's setup.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
     /// The server sends.
@@ -28,12 +28,12 @@ pub enum Mode {
     Record,
 }
 
-/// One transport of RTP with the profile AVP. Of what a peer writes, parameters that we do not know are left out.
+/// One transport of RTP with the profile AVP. Unknown parameters in a peer's header are left out.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Transport {
     /// Over UDP or TCP.
     pub lower: Lower,
-    /// To one receiver. RFC 2326's default is multicast, but who says neither means unicast.
+    /// To one receiver. RFC 2326's default is multicast, but peers that declare neither mean unicast.
     pub unicast: bool,
     /// The client's ports of RTP and RTCP.
     pub client_port: Option<(u16, u16)>,
@@ -45,17 +45,17 @@ pub struct Transport {
     pub ssrc: Option<u32>,
     /// The address that packets come from.
     pub source: Option<String>,
-    /// Playing, if it is not said.
+    /// Playing, if absent.
     pub mode: Option<Mode>,
 }
 
 impl Transport {
-    /// Over UDP to these ports of the client.
+    /// Returns a transport over UDP to these ports of the client.
     pub fn udp(client_port: (u16, u16)) -> Self {
         Transport { client_port: Some(client_port), ..Transport::over(Lower::Udp) }
     }
 
-    /// On these channels of the connection.
+    /// Returns a transport on these channels of the connection.
     pub fn tcp(interleaved: (u8, u8)) -> Self {
         Transport { interleaved: Some(interleaved), ..Transport::over(Lower::Tcp) }
     }
@@ -73,8 +73,8 @@ impl Transport {
         }
     }
 
-    /// `None` if it is not RTP/AVP, which only somebody else can serve. With `lenient` a parameter that cannot be read is
-    /// left out.
+    /// Returns `None` for other transports than RTP/AVP, which are not served here. With `lenient` a
+    /// parameter that cannot be read is left out.
     fn read(text: &str, lenient: bool) -> Result<Option<Self>, HeaderParseError> {
         let mut parts = split(text, ';').map(str::trim);
         let lower = match parts.next().unwrap_or_default().to_ascii_uppercase().as_str() {
@@ -137,8 +137,8 @@ impl fmt::Display for Transport {
     }
 }
 
-/// The transports that a client offers, the best first, or the one that the server chose. Reading leaves out what
-/// is not RTP/AVP, so there may be none.
+/// The transports that a client offers, the best first, or the one that the server chose. Reading leaves out
+/// other transports than RTP/AVP; the list may be empty.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Transports(pub Vec<Transport>);
 
@@ -178,7 +178,7 @@ impl fmt::Display for Transports {
 
 super::headers::typed!(Transports, TRANSPORT);
 
-/// `a-b`; `a` alone has its RTCP behind it.
+/// Reads `a-b`; `a` alone has its RTCP behind it.
 fn pair<N: FromStr + TryFrom<u32> + Copy + Into<u32>>(text: &str) -> Result<(N, N), HeaderParseError> {
     let number = |s: &str| s.trim().parse::<N>().map_err(|_| HeaderParseError);
     match text.split_once('-') {
@@ -191,7 +191,7 @@ fn pair<N: FromStr + TryFrom<u32> + Copy + Into<u32>>(text: &str) -> Result<(N, 
     }
 }
 
-/// The first of a list, which may be in quotes.
+/// Returns the first of a list, which may be in quotes.
 pub(super) fn mode(text: &str) -> Result<Mode, HeaderParseError> {
     let first = text.trim_matches('"').split(',').next().unwrap_or_default().trim();
     match first.to_ascii_uppercase().as_str() {

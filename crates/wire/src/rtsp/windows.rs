@@ -1,5 +1,5 @@
-//! Headers of Windows Media's servers and players ([MS-RTSP] section 2.2.6). What they send as bodies is in [`bodies`], what
-//! they add to SDP in [`sdp`].
+//! Headers of Windows Media's servers and players ([MS-RTSP] section 2.2.6). Their bodies are in [`bodies`],
+//! their additions to SDP in [`sdp`].
 
 pub mod bodies;
 pub mod sdp;
@@ -28,31 +28,31 @@ pub mod media_types {
     pub const UDP_PACKET_PAIR: &str = "application/x-rtsp-udp-packetpair";
     /// [`EndOfStreamNotice`](super::bodies::EndOfStreamNotice).
     pub const EXTENSION_COMMAND: &str = "application/x-wms-extension-cmd";
-    /// What a cache may do (2.2.7.4).
+    /// Permissions of a cache (2.2.7.4).
     pub const CONTENT_INFO: &str = "application/x-wms-getcontentinfo";
     /// A player's report as it connects (2.2.7.6; [MS-WMLOG]).
     pub const LOG_CONNECT: &str = "application/x-wms-Logconnectstats";
-    /// A player's report of what it received (2.2.7.7; [MS-WMLOG]).
+    /// A player's report of its reception (2.2.7.7; [MS-WMLOG]).
     pub const LOG_PLAY: &str = "application/x-wms-Logplaystats";
     /// An event (2.2.7.11).
     pub const EVENT: &str = "application/x-wms-sendevent";
     /// [`SelectStreams`](super::bodies::SelectStreams).
     pub const STREAM_SWITCH: &str = "application/x-wms-streamswitch";
 
-    /// `content_type` is this media type, whatever its parameters.
+    /// Returns whether `content_type` is this media type, with any parameters.
     pub fn is(content_type: &str, media_type: &str) -> bool {
         content_type.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(media_type)
     }
 }
 
 words! {
-    /// What a server or player can do ([MS-RTSP] section 2.2.6.10, [MS-WMSP] section 2.2.1.7).
+    /// Features of a server or player ([MS-RTSP] section 2.2.6.10, [MS-WMSP] section 2.2.1.7).
     WindowsMediaFeature {
         /// It sends, or takes, notices of a stream's end.
         EndOfStreamNotice = "com.microsoft.wm.eosmsg",
         /// The server sends faster than in real time where asked.
         FastCache = "com.microsoft.wm.fastcache",
-        /// The player wants the numbers of ASF packets.
+        /// The player requests the numbers of ASF packets.
         LocationId = "com.microsoft.wm.locid",
         /// A packet pair has the SSRC of the retransmissions' stream.
         PacketPairSsrc = "com.microsoft.wm.packetpairssrc",
@@ -62,18 +62,18 @@ words! {
         PacketPair = "com.microsoft.wm.srvppair",
         /// Streams can be switched while they play.
         StreamSwitch = "com.microsoft.wm.sswitch",
-        /// The server says how much is to be buffered.
+        /// The server declares how much is to be buffered.
         StartupProfile = "com.microsoft.wm.startupprofile",
     }
 }
 
-/// Supported: what its sender can do ([MS-RTSP] section 2.2.6.10). A feature that is not there may not be used; without the
-/// header nothing changes. Of HTTP it is the same ([MS-WMSP] section 2.2.1.7).
+/// Supported: its sender's features ([MS-RTSP] section 2.2.6.10). A feature that is not there may not be
+/// used; without the header nothing changes. It is the same in HTTP ([MS-WMSP] section 2.2.1.7).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SupportedFeatures(pub Vec<WindowsMediaFeature>);
 
 impl SupportedFeatures {
-    /// It is among them.
+    /// Returns whether it is among them.
     pub fn has(&self, feature: WindowsMediaFeature) -> bool {
         self.0.contains(&feature)
     }
@@ -94,8 +94,8 @@ impl fmt::Display for SupportedFeatures {
 
 typed!(SupportedFeatures, SUPPORTED);
 
-/// X-Accelerate-Streaming: so much media is to be sent at this rate at first; in the response, what the server will do, which is
-/// no more ([MS-RTSP] section 2.2.6.13).
+/// X-Accelerate-Streaming: this much media is to be sent at this rate at first; in the response, the server's
+/// choice, which is no more ([MS-RTSP] section 2.2.6.13).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AccelerateStreaming {
     /// `AccelDuration`: media, in ms.
@@ -122,8 +122,8 @@ impl fmt::Display for AccelerateStreaming {
 
 typed!(AccelerateStreaming, name(X_ACCELERATE_STREAMING));
 
-/// Bandwidth: what the player's connection has, in bit/s (RFC 2326 section 12.6, [MS-RTSP] section 2.2.6.1). Windows Media's
-/// players say 2147483647 where they do not know.
+/// Bandwidth: the rate of the player's connection, in bit/s (RFC 2326 section 12.6, [MS-RTSP] section
+/// 2.2.6.1). Windows Media's players send 2147483647 where it is unknown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bandwidth(pub u32);
 
@@ -162,12 +162,12 @@ impl fmt::Display for PlaylistGenId {
 
 typed!(PlaylistGenId, name(X_PLAYLIST_GEN_ID));
 
-/// X-Notice: what the server's SET_PARAMETER tells ([MS-RTSP] section 2.2.6.18).
+/// X-Notice: the event in the server's SET_PARAMETER ([MS-RTSP] section 2.2.6.18).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Notice {
     /// Which.
     pub code: u16,
-    /// What people read beside it, without quotes.
+    /// The text for people beside it, without quotes.
     pub text: String,
 }
 
@@ -175,7 +175,7 @@ impl Notice {
     /// The code of a stream's end.
     pub const END_OF_STREAM: u16 = 2101;
 
-    /// A stream has ended.
+    /// Returns the notice that a stream has ended.
     pub fn end_of_stream() -> Self {
         Notice { code: Self::END_OF_STREAM, text: "End-of-Stream Reached".into() }
     }

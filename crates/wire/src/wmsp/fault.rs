@@ -1,32 +1,32 @@
-//! What is wrong with a body's bytes.
+//! Faults of a body's bytes.
 
 use crate::mms;
 
-/// What is wrong, and where.
+/// A fault and its place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("packet {packet}: {fault}")]
 pub struct Problem {
     /// Packets of the body before it.
     pub packet: u64,
-    /// What it is.
+    /// The fault.
     pub fault: Fault,
 }
 
-/// What is wrong.
+/// The kinds of fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Fault {
     /// No packet begins here.
     #[error("it does not begin with $")]
     NotFramed,
     /// A length that a packet of this sort cannot have.
-    #[error("a ${} packet that says it has {length} B", char::from(*.id))]
+    #[error("a ${} packet declares {length} B", char::from(*.id))]
     Length {
         /// The sort.
         id: u8,
-        /// What it says.
+        /// The declared length.
         length: u16,
     },
-    /// A packet of a packet pair that says it is behind more than 504 B.
+    /// A packet of a packet pair with a declared head of more than 504 B.
     #[error("a packet pair behind a head of {0} B, which is to be at most 504")]
     Head(u32),
     /// A fourth packet of a packet pair.
@@ -35,7 +35,7 @@ pub enum Fault {
     /// Media or a header in it is wrong.
     #[error(transparent)]
     Media(mms::Problem),
-    /// What a $M packet says of the content is not as it should be.
+    /// The description of the content in a $M packet is faulty.
     #[error("metadata without {0}")]
     Metadata(&'static str),
 }

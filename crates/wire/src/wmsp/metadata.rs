@@ -1,24 +1,24 @@
-//! What a server says of a playlist's entry.
+//! A server's description of a playlist's entry.
 
 use super::fault::Fault;
 use super::pragma::ContentFeature;
 use crate::rtsp::parts::{split, value_of};
 
-/// What a $M packet says, or several together ([MS-WMSP] section 2.2.3.6).
+/// The content of a $M packet, or of several together ([MS-WMSP] section 2.2.3.6).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Metadata {
     /// `playlist-gen-id`: the entry; not 0.
     pub playlist_gen_id: u32,
     /// `broadcast-id`: the source, if it is live; else 0.
     pub broadcast_id: u32,
-    /// What can be done with it.
+    /// Its allowed operations.
     pub features: Vec<ContentFeature>,
-    /// A content description list ([MS-WMSP] section 2.2.4), as it came.
+    /// A content description list ([MS-WMSP] section 2.2.4), as received.
     pub descriptions: Vec<u8>,
 }
 
 impl Metadata {
-    /// The payload of the packet, or of all packets together.
+    /// Returns the payload of the packet, or of all packets together.
     pub fn parse(payload: &[u8]) -> Result<Self, Fault> {
         let end = payload.iter().position(|byte| *byte == 0).ok_or(Fault::Metadata("its end"))?;
         let text = str::from_utf8(&payload[..end]).map_err(|_| Fault::Metadata("text"))?;
@@ -32,7 +32,7 @@ impl Metadata {
         })
     }
 
-    /// The payload.
+    /// Returns the payload.
     pub fn write(&self) -> Vec<u8> {
         let Metadata { playlist_gen_id, broadcast_id, features, descriptions } = self;
         let features = ContentFeature::list(features, ",");

@@ -1,5 +1,6 @@
-//! The Windows Media HTTP Streaming Protocol ([MS-WMSP]): packets in the bodies of HTTP's messages, and the Pragma headers
-//! that say what a request is. Bytes to packets and back, no I/O; HTTP itself is [`http`](crate::http)'s.
+//! The Windows Media HTTP Streaming Protocol ([MS-WMSP]): packets in the bodies of HTTP's messages, and the
+//! Pragma headers that identify a request. Bytes to packets and back, no I/O; HTTP itself is
+//! [`http`](crate::http)'s.
 //!
 //! Media and ASF headers are [`mms`](crate::mms)'s packets with four bytes before them. All numbers are little-endian.
 

@@ -5,25 +5,26 @@ use streamgauge_base::Chunk;
 use crate::body::{Body, Written};
 use crate::mms::DataPacket;
 
-/// Bytes before a packet's own: `$`, what it is, and a length ([MS-WMSP] section 2.2.3.1.1).
+/// Bytes before a packet's own: `$`, its type, and a length ([MS-WMSP] section 2.2.3.1.1).
 pub const FRAMING_BYTES: usize = 4;
 
-/// The first byte, without the bit that says that the next packet follows at once.
+/// The first byte, without the bit that means that the next packet follows at once.
 pub(super) const FRAME: u8 = b'$';
 pub(super) const BACK_TO_BACK: u8 = 0x80;
 
-/// `PacketLength` of the three packets of a packet pair, which says less than they have ([MS-WMSP] section 2.2.3.7).
+/// `PacketLength` of the three packets of a packet pair, which is less than their length ([MS-WMSP] section
+/// 2.2.3.7).
 pub(super) const PAIR_LENGTHS: [u16; 3] = [504, 504, 1_048];
 
 /// HRESULTs that $E and $C have ([MS-WMSP] sections 2.2.3.2 and 2.2.3.4); others are errors ([MS-ERREF]).
 pub mod reasons {
-    /// $E: everything was sent. $C: the playlist goes on.
+    /// $E: everything was sent. $C: the playlist advances.
     pub const DONE: u32 = 0;
-    /// $E: the playlist's next entry comes behind a $C.
+    /// $E: the playlist's next entry follows a $C.
     pub const MORE: u32 = 1;
     /// $E: backwards to the beginning.
     pub const RECEDED: u32 = 0x000d_2f09;
-    /// $C: the playlist goes back.
+    /// $C: the playlist moves back.
     pub const RECEDING: u32 = 0x400d_14be;
 }
 
@@ -32,11 +33,12 @@ pub mod reasons {
 pub struct WmspPacket {
     /// The next is sent at once, without pacing.
     pub is_back_to_back: bool,
-    /// What it carries.
+    /// Its content.
     pub content: PacketContent,
 }
 
-/// What a packet carries. Media, headers and metadata are packets of [`mms`](crate::mms), for [`DataPacket::parse`].
+/// The content of a packet. Media, headers and metadata are packets of [`mms`](crate::mms), for
+/// [`DataPacket::parse`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PacketContent {
     /// $H: some of an ASF file's header, with the first 50 bytes of its Data Object.
@@ -45,9 +47,9 @@ pub enum PacketContent {
     Data(Chunk),
     /// $M: some of a playlist entry's [`Metadata`](super::Metadata).
     Metadata(Chunk),
-    /// $C: the playlist goes on, or back; see [`reasons`].
+    /// $C: the playlist advances, or moves back; see [`reasons`].
     Change(u32),
-    /// $E: nothing more comes; see [`reasons`].
+    /// $E: nothing more follows; see [`reasons`].
     End(u32),
     /// $P: one of three packets of random bytes, by which the path's rate is estimated.
     PacketPair {
@@ -55,16 +57,16 @@ pub enum PacketContent {
         place: usize,
         /// Bytes of the response's head, at most 504.
         head_bytes: u32,
-        /// As many as [`random_bytes`](PacketContent::random_bytes) says.
+        /// As many as [`random_bytes`](PacketContent::random_bytes) requires.
         random: Chunk,
     },
     /// $T: to the first of two pipelined requests.
     Test,
-    /// Of another sort. It is written as it came.
+    /// A packet of another sort. It is written as received.
     Other {
         /// Its letter.
         id: u8,
-        /// What is behind the length, at most 65535 B.
+        /// The bytes behind the length, at most 65535 B.
         body: Chunk,
     },
 }
@@ -73,8 +75,8 @@ impl PacketContent {
     /// Bytes of a response's head that a packet pair takes into account.
     pub const MOST_HEAD_BYTES: u32 = 504;
 
-    /// Random bytes of the packet at this place behind such a head: head and first packet are 512 B together, and so is the
-    /// second packet ([MS-WMSP] section 2.2.3.7).
+    /// Returns the random bytes of the packet at this place behind such a head: head and first packet are 512
+    /// B together, and so is the second packet ([MS-WMSP] section 2.2.3.7).
     pub fn random_bytes(place: usize, head_bytes: u32) -> usize {
         let head_bytes = head_bytes.min(Self::MOST_HEAD_BYTES) as usize;
         match place {
@@ -84,7 +86,7 @@ impl PacketContent {
         }
     }
 
-    /// Media in a packet.
+    /// Returns media in a packet.
     pub fn data(packet: &DataPacket<'_>) -> Self {
         PacketContent::Data(packet.write())
     }

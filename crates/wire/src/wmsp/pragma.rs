@@ -14,7 +14,7 @@ const SWITCH_ENTRY: &str = "stream-switch-entry";
 const LOG_LINE: &str = "log-line";
 
 words! {
-    /// What can be done with content, or with a playlist's entry ([MS-WMSP] section 2.2.1.4.8).
+    /// Allowed operations on content, or on a playlist's entry ([MS-WMSP] section 2.2.1.4.8).
     ContentFeature {
         /// It is broadcast.
         Broadcast = "broadcast",
@@ -35,18 +35,18 @@ words! {
     }
 }
 
-/// A token of a Pragma header whose value is not what it should be; a server answers 400.
+/// A token of a Pragma header with a faulty value; a server answers 400.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("Pragma: {token}={value:?} has no such value")]
 pub struct PragmaFault {
     /// Which.
     pub token: &'static str,
-    /// What it has.
+    /// The faulty value.
     pub value: String,
 }
 
-/// What a message's Pragma headers say: of a request, or of its response, as [MS-WMSP] section 2.2.1.4 has it for each. Tokens
-/// that are not here are left out. `None`, `false` and no switches are not written.
+/// The content of a message's Pragma headers: of a request, or of its response, as [MS-WMSP] section 2.2.1.4
+/// has it for each. Tokens that are not here are left out. `None`, `false` and no switches are not written.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Pragmas {
     /// `no-cache`.
@@ -75,13 +75,13 @@ pub struct Pragmas {
     pub stream_offset: Option<u64>,
     /// `packet-num`: or from this ASF data packet; all ones for none (2.2.1.4.13).
     pub packet_num: Option<u32>,
-    /// `max-duration`: for so long, in ms; with the highest bit, up to there (2.2.1.4.11).
+    /// `max-duration`: the duration, in ms; with the highest bit, the end (2.2.1.4.11).
     pub max_duration: Option<u32>,
-    /// `LinkBW`: what the player's connection has (2.2.1.4.9).
+    /// `LinkBW`: the rate of the player's connection (2.2.1.4.9).
     pub link_bps: Option<u32>,
-    /// `AccelBW`: send at this rate at first; in a response, what is done (2.2.1.4.1).
+    /// `AccelBW`: send at this rate at first; in a response, the actual rate (2.2.1.4.1).
     pub accel_bps: Option<u32>,
-    /// `AccelDuration`: so much media, in ms (2.2.1.4.2).
+    /// `AccelDuration`: the duration of media, in ms (2.2.1.4.2).
     pub accel_duration_ms: Option<u32>,
     /// `Speed`: how much faster than in real time, 1 or more; written with three decimals (2.2.1.4.24).
     pub speed: Option<f64>,
@@ -91,7 +91,7 @@ pub struct Pragmas {
     pub pipeline: Option<bool>,
     /// `pipeline-request`: one of two that find that out (2.2.1.4.16).
     pub pipeline_request: bool,
-    /// `pipeline-result`: what was found (2.2.1.4.17).
+    /// `pipeline-result`: the result (2.2.1.4.17).
     pub pipeline_result: Option<bool>,
     /// `version11-enabled`: several requests are under way (2.2.1.4.30).
     pub version11: Option<bool>,
@@ -107,19 +107,20 @@ pub struct Pragmas {
     pub client_lag_ms: Option<u32>,
     /// `expect-new-header`: another header follows the first (2.2.1.4.7).
     pub expect_new_header: Option<bool>,
-    /// `stream-switch-count` and `stream-switch-entry`: which streams, in place of which (2.2.1.4.26 and 27).
+    /// `stream-switch-count` and `stream-switch-entry`: the selected streams, and the ones they replace
+    /// (2.2.1.4.26 and 27).
     pub stream_switches: Vec<StreamSwitch>,
     /// `log-line`: how it was ([MS-WMLOG]; 2.2.1.4.10).
     pub log_line: Option<String>,
 }
 
 impl Pragmas {
-    /// What the headers say.
+    /// Reads the headers.
     pub fn read(headers: &HttpHeaders) -> Result<Self, PragmaFault> {
         let mut pragmas = Pragmas::default();
         let mut count = None;
         for line in headers.all(PRAGMA) {
-            // The one token that may have commas stands alone.
+            // The one token that may have commas is alone.
             let alone =
                 line.trim_start().split_once('=').filter(|(name, _)| name.eq_ignore_ascii_case(LOG_LINE));
             if let Some((_, log)) = alone {
@@ -274,27 +275,28 @@ impl Pragmas {
     }
 }
 
-/// `{11223344-1122-1122-1122-AABBCCDDEEFF}`.
+/// Reads `{11223344-1122-1122-1122-AABBCCDDEEFF}`.
 fn guid(value: &str) -> Option<Option<String>> {
     let digits = value.strip_prefix('{')?.strip_suffix('}')?;
     let is_guid = digits.len() == 36 && digits.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
     is_guid.then(|| Some(value.into()))
 }
 
-/// A number, and what is behind it: FFmpeg (5.1) forgets the line's end behind this one, and has its next header there.
+/// Reads a number, and returns the rest: FFmpeg (5.1) forgets the line's end behind this one, and has its
+/// next header there.
 fn digits(value: &str) -> Option<Option<u32>> {
     let end = value.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(value.len());
     value[..end].parse().ok().map(Some)
 }
 
-/// `high:low`, each of 32 bits.
+/// Reads `high:low`, each of 32 bits.
 fn offset(value: &str) -> Option<Option<u64>> {
     let (high, low) = value.split_once(':')?;
     let [high, low] = [high, low].map(|half| half.parse::<u32>().ok().map(u64::from));
     Some(Some(high? << 32 | low?))
 }
 
-/// `ffff:1:0 ffff:2:0`.
+/// Reads `ffff:1:0 ffff:2:0`.
 fn switches(value: &str) -> Option<Vec<StreamSwitch>> {
     let one = |entry: &str| {
         let mut parts = entry.split(':');

@@ -10,9 +10,9 @@ use crate::mms::{DATA_HEADER_BYTES, DataPacket};
 /// Bytes of a HRESULT, or of the length of a head.
 const REASON_BYTES: usize = 4;
 
-/// Reads the body of one response: [`HttpItem::Body`](crate::http::HttpItem::Body). It is an iterator that may go on after
-/// `None`: push what arrives, then take packets until there is none. It keeps no more than one packet, and what was pushed and
-/// not yet taken. Filler in media stays filler; elsewhere it reads as zeros.
+/// Reads the body of one response: [`HttpItem::Body`](crate::http::HttpItem::Body). It is an iterator that
+/// may continue after `None`: push arriving data, then take packets until there is none. It keeps at most one
+/// packet, and pushed data not yet taken. Filler in media stays filler; elsewhere it reads as zeros.
 #[derive(Clone, Debug, Default)]
 pub struct Reader {
     incoming: Incoming,
@@ -31,12 +31,12 @@ impl Reader {
         }
     }
 
-    /// The reader is between packets, as far as it has been read: the body may end here.
+    /// Returns whether the reader is between packets, as far as it has been read: the body may end here.
     pub fn is_between_packets(&self) -> bool {
         self.gathered.len() == 0
     }
 
-    /// Bytes of the packet that has begun, as far as what has come says it.
+    /// Returns the bytes of the packet that has begun, as far as received data reveal it.
     fn wanted(&self) -> Result<usize, Fault> {
         let Some([frame, id, low, high]) = self.gathered.first() else { return Ok(FRAMING_BYTES) };
         if frame & !BACK_TO_BACK != FRAME {
@@ -57,7 +57,8 @@ impl Reader {
         }
     }
 
-    /// A packet pair's packets are longer or shorter than they say, by the head's length.
+    /// Returns the bytes of a packet pair's packet, which is longer or shorter than declared, by the head's
+    /// length.
     fn wanted_of_pair(&self) -> Result<usize, Fault> {
         let before = FRAMING_BYTES + REASON_BYTES;
         let Some([.., a, b, c, d]) = self.gathered.first::<8>() else { return Ok(before) };
@@ -67,7 +68,7 @@ impl Reader {
         }
     }
 
-    /// The packet that is whole.
+    /// Returns the packet that is whole.
     fn read(&mut self) -> Result<WmspPacket, Fault> {
         let [frame, id, ..] = self.gathered.first::<FRAMING_BYTES>().expect("it is whole");
         let word = self.gathered.first::<8>().map(|[.., a, b, c, d]| u32::from_le_bytes([a, b, c, d]));
@@ -98,7 +99,7 @@ impl Reader {
 impl Iterator for Reader {
     type Item = Result<WmspPacket, Problem>;
 
-    /// The next packet; `None` until more is pushed, and for ever after a problem.
+    /// Returns the next packet; `None` until more is pushed, and for ever after a problem.
     fn next(&mut self) -> Option<Self::Item> {
         if self.ended {
             return None;

@@ -1,4 +1,4 @@
-//! What a request asks for.
+//! Kinds of a request.
 
 use super::pragma::Pragmas;
 use crate::http::Request;
@@ -11,24 +11,24 @@ pub mod media_types {
     pub const HEADER: &str = "application/vnd.ms.wms-hdr.asfv1";
     /// Packets: the answer to [`Play`](super::RequestKind::Play).
     pub const FRAMED: &str = "application/x-mms-framed";
-    /// A request for what a cache may do.
+    /// A request for the permissions of a cache.
     pub const CONTENT_INFO: &str = "application/x-wms-getcontentinfo";
-    /// A player's report of what it played ([MS-WMLOG]).
+    /// A player's report of its playback ([MS-WMLOG]).
     pub const LOG: &str = "application/x-wms-LogStats";
     /// An event.
     pub const EVENT: &str = "application/x-wms-sendevent";
 }
 
-/// What a request asks for: [MS-WMSP] sections 2.2.2.1 to 2.2.2.10.
+/// The kind of a request: [MS-WMSP] sections 2.2.2.1 to 2.2.2.10.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum RequestKind {
     /// The file's header.
     Describe,
-    /// What a cache may do.
+    /// The permissions of a cache.
     GetContentInfo,
     /// Not to be forgotten.
     KeepAlive,
-    /// To be told how it was.
+    /// Delivers a report of the playback.
     Log,
     /// Whether several requests may be under way.
     Pipeline,
@@ -38,14 +38,14 @@ pub enum RequestKind {
     PlayNextEntry,
     /// Other streams.
     SelectStream,
-    /// To be told what happened.
+    /// Delivers an event.
     SendEvent,
     /// No more media.
     Stop,
 }
 
 impl RequestKind {
-    /// By method, Pragma headers and media type; `None` for what is no request of this protocol.
+    /// Returns the kind by method, Pragma headers and media type; `None` for requests outside this protocol.
     pub fn of(request: &Request, pragmas: &Pragmas) -> Option<Self> {
         let media_type = request.headers.get("Content-Type").unwrap_or_default();
         let media_type = media_type.split(';').next().unwrap_or_default().trim();

@@ -37,7 +37,7 @@ fn any_packet() -> impl Strategy<Value = WmspPacket> {
     (any::<bool>(), content).prop_map(|(is_back_to_back, content)| WmspPacket { is_back_to_back, content })
 }
 
-/// The three packets of a pair behind a head of so many bytes.
+/// Returns the three packets of a pair behind a head of this many bytes.
 fn pair(head_bytes: u32) -> Vec<WmspPacket> {
     let one = |place| {
         let random = Chunk::filler(PacketContent::random_bytes(place, head_bytes) as u32);
@@ -128,7 +128,7 @@ fn what_is_wrong_is_said() {
     let read = all(&bytes);
     assert_eq!(read.len(), 4);
     assert_eq!(read[3], Err(Problem { packet: 3, fault: Fault::PacketPair }));
-    // Nothing more comes, and nothing is kept.
+    // No more bytes arrive, and none are kept.
     let mut reader = Reader::default();
     reader.push(Chunk::filler(u32::MAX));
     assert_eq!(reader.next(), Some(Err(Problem { packet: 0, fault: Fault::NotFramed })));
@@ -241,7 +241,7 @@ proptest! {
         prop_assert_eq!(Metadata::parse(&metadata.write()), Ok(metadata));
     }
 
-    /// Any bytes are packets, and perhaps a problem at the end; what is read is written as it was.
+    /// Any bytes are packets, and perhaps a problem at the end; a parsed packet is written as it was.
     #[test]
     fn takes_anything(pieces in vec(prop_oneof![
         vec(any::<u8>(), 0..12),

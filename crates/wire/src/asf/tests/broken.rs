@@ -49,13 +49,13 @@ fn headers_that_contradict_themselves_are_told_by_name_and_place() {
     assert_eq!(fault(&hidden), Fault::SameStream(1));
 
     let whole = small();
-    // An object that is shorter than its header, and a field that goes on beyond its object.
+    // An object that is shorter than its header, and a field that extends beyond its object.
     let mut short = whole.clone();
     short[46..54].copy_from_slice(&23u64.to_le_bytes());
     let problem = Asf::read(&short).unwrap_err();
     assert_eq!(
         problem.to_string(),
-        "at byte 30: the File Properties Object says that it has 23 B, fewer than its header"
+        "at byte 30: the File Properties Object declares 23 B, fewer than its header"
     );
     let mut short = whole.clone();
     short[46..54].copy_from_slice(&103u64.to_le_bytes());
@@ -65,7 +65,7 @@ fn headers_that_contradict_themselves_are_told_by_name_and_place() {
     let mut long = whole.clone();
     long[46..54].fill(0xff);
     assert!(matches!(fault(&long), Fault::Truncated { what: "an object", .. }));
-    // The header alone, and one whose File Properties are something else.
+    // The header alone, and one with another object in place of its File Properties.
     let head = Header::read(&whole).unwrap().1;
     assert_eq!(fault(&whole[..head]), Fault::Missing(Guid::DATA));
     let mut other = whole.clone();
@@ -127,7 +127,7 @@ proptest! {
     fn a_packet_that_is_cut_short_is_refused(
         form in any_form(), data in prop::collection::vec(any::<u8>(), 1..90), end in any::<Index>(),
     ) {
-        // Its length is said, so that what is missing is not taken for the end.
+        // Its length is declared: missing bytes are not taken for the end.
         let form = Form { packet_length: 2, ..form };
         let of = Some(ObjectFields { bytes: MOST_OBJECT_BYTES, presentation_ms: 0 });
         let payload = DataPayload { stream: 1, is_key: false, object: 0, offset: 0, of, data: &data };
@@ -143,7 +143,7 @@ proptest! {
         match DataPacket::read(&bytes) {
             Err(problem) => prop_assert!(problem.at <= bytes.len() as u64),
             Ok(packet) => {
-                // Without its padding it says the same.
+                // Without its padding it has the same content.
                 let stripped = without_padding(&bytes).unwrap();
                 prop_assert_eq!(DataPacket::read(&stripped).unwrap().payloads, packet.payloads);
             }

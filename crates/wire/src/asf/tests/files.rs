@@ -7,7 +7,7 @@ proptest! {
     ) {
         let packets = packets_of(&objects, 120);
         let whole = file(&[video(1), audio(2)], 3000, 500, &packets);
-        // An index and what is none.
+        // An index and bytes that are no object.
         let file = [&whole[..], &Guid::SIMPLE_INDEX.0, &24u64.to_le_bytes(), &trailer].concat();
         let read = Asf::read(&file).unwrap();
         prop_assert_eq!((read.packet_count, read.packet_bytes, read.cut), (packets.len() as u64, 500, None));
@@ -19,7 +19,8 @@ proptest! {
         prop_assert_eq!((written(&found), found.incomplete), (objects, 0));
     }
 
-    /// Wherever a file ends: before the media it is refused, within them it has what is whole, and says so.
+    /// Wherever a file ends: before the media it is refused, within them its whole packets are kept and `cut`
+    /// is set.
     #[test]
     fn a_file_that_is_cut_short_says_so(objects in any_objects(10, 300)) {
         let packets = packets_of(&objects, 120);
@@ -92,7 +93,7 @@ fn a_broadcast_goes_on_to_the_end() {
     assert_eq!(read.packet_count, packets.len() as u64 - 1);
     assert_eq!(read.cut.unwrap().fault, Fault::Truncated { what: "a data packet", missing: 1 });
 
-    // Its head alone, as of a broadcast that is written as it comes.
+    // Its head alone, as of a broadcast that is written while it is received.
     let streams = vec![video(1)];
     let (flags, bytes) = (FLAG_BROADCAST, 1000);
     let properties =

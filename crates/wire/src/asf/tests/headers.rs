@@ -72,7 +72,7 @@ prop_compose! {
         let other = |(id, is_extension, content)| OpaqueObject { id, is_extension, content };
         let mut exclusions: Vec<_> = exclusions.into_iter().map(exclusion).collect();
         let mut others: Vec<_> = others.into_iter().map(other).collect();
-        // The extension comes behind the other objects.
+        // The extension is behind the other objects.
         exclusions.sort_by_key(|one| one.is_advanced);
         others.sort_by_key(|one| one.is_extension);
         Header { file, streams, extended, bit_rates: rates.into_iter().map(rate).collect(), exclusions, others }
@@ -99,7 +99,7 @@ proptest! {
         }
     }
 
-    /// However much of it is there: it is read or refused, within what there is.
+    /// With any part of it present: it is read or refused, within the bytes present.
     #[test]
     fn a_header_that_is_cut_short_is_refused(header in any_header(), end in any::<Index>()) {
         let head = write_head(&header).unwrap();

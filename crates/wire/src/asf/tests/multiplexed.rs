@@ -1,8 +1,8 @@
 use super::*;
 use crate::mms::ThinningLevel;
 
-/// The media objects of one stream with their times from the beginning on, which is what has to stay. All of sound, which
-/// the second stream of an input is, become key frames.
+/// Returns the media objects of one stream with their times from the beginning on, which must stay the same.
+/// All of sound, which the second stream of an input is, become key frames.
 fn of_stream(objects: &[Written], stream: u8, preroll_ms: u32) -> Vec<(u32, bool, &[u8])> {
     let of = objects.iter().filter(|object| object.stream == stream);
     of.map(|object| (object.presentation_ms - preroll_ms, object.is_key, &object.data[..])).collect()
@@ -37,7 +37,7 @@ proptest! {
             prop_assert_eq!(of_stream(&found, number, preroll_ms), expected);
         }
 
-        // What the header says.
+        // The header's content.
         let header = &read.header;
         prop_assert_eq!((header.file.id, header.file.file_bytes), (id, made.len() as u64));
         prop_assert_eq!((header.file.preroll_ms, header.file.packets), (preroll_ms.into(), read.packet_count));
@@ -47,7 +47,7 @@ proptest! {
         prop_assert_eq!(header.extended.iter().map(|stream| stream.number).collect::<Vec<_>>(), numbers.clone());
         let sum: u32 = numbers.iter().map(|&number| header.bit_rate_bps(number).unwrap()).sum();
         prop_assert_eq!(header.file.max_bit_rate_bps, sum);
-        // The first is the plain object, of which there is one.
+        // The first is the plain object, which occurs once.
         let advanced: Vec<_> = header.exclusions.iter().map(|exclusion| exclusion.is_advanced).collect();
         prop_assert_eq!(&advanced, &[false, true][..advanced.len()]);
         for exclusion in &header.exclusions {
@@ -71,7 +71,7 @@ proptest! {
         prop_assert!(header.file.send_100ns >= ends);
     }
 
-    /// Whatever is left out: what goes is whole.
+    /// With any streams left out, the selected ones are whole.
     #[test]
     fn streams_can_be_left_out_and_thinned(
         objects in any_objects(40, 900), levels in prop::array::uniform2(0..3u8),

@@ -1,7 +1,7 @@
 use super::*;
 
 proptest! {
-    /// Pieces of streams among one another give what they were made of, whatever their lengths.
+    /// Interleaved pieces of streams reassemble to their originals at any lengths.
     #[test]
     fn pieces_give_the_media_objects(objects in any_objects(30, 300), most_bytes in 1..300usize) {
         let mut assembler = ObjectAssembler::default();
@@ -16,7 +16,7 @@ proptest! {
         prop_assert_eq!((assembler.bytes(), assembler.open(), assembler.given_up()), (0, 0, 0));
     }
 
-    /// Whatever is lost: what comes out is whole, and nothing that was not sent.
+    /// With any loss, the output is whole, and contains nothing that was not sent.
     #[test]
     fn what_is_lost_spoils_its_own_media_object_alone(
         objects in any_objects(30, 300), lost in prop::collection::vec(any::<Index>(), 0..5),
@@ -58,7 +58,7 @@ fn later_parts_may_say_nothing() {
     let mut assembler = ObjectAssembler::default();
     assert_eq!(assembler.push(&first), None);
     assert_eq!(&assembler.push(&second).unwrap().data[..], b"fourfour");
-    // Of another media object, which is not whole either, or more than it has.
+    // Part of another media object, which is not whole either, or more than it has.
     for wrong in [DataPayload { object: 4, ..second }, DataPayload { data: b"fives", ..second }] {
         assert_eq!(assembler.push(&first), None);
         assert_eq!(assembler.push(&wrong), None);

@@ -1,4 +1,4 @@
-//! When packets are sent: what the rate and the times of media objects allow.
+//! When packets are sent: the limits of the rate and of the times of media objects.
 
 use super::super::packing::{Load, bucket_ms, least_rate_bps, pack, send_times};
 use super::*;
@@ -57,7 +57,7 @@ proptest! {
         }
     }
 
-    /// Against the definition, step by step: what is in the bucket after each media object.
+    /// Against the definition, step by step: the bucket's level after each media object.
     #[test]
     fn a_bucket_holds_what_comes_less_what_runs_out(written in any_objects(40, 900), rate in 1..1_000_000u32) {
         let objects = objects(&written);

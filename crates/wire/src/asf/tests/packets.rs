@@ -2,7 +2,7 @@ use super::*;
 use crate::mms::ThinningLevel;
 
 prop_compose! {
-    /// A payload's numbers and bytes; what of them is written is up to its form.
+    /// A payload's numbers and bytes; its form decides which of them are written.
     fn any_payload()(
         stream in 1..128u8,
         is_key: bool,
@@ -19,7 +19,7 @@ prop_compose! {
     }
 }
 
-/// The packet of this form with these payloads, and what has to be read of it.
+/// Returns the packet of this form with these payloads, and the expected reading of it.
 fn made<'a>(
     form: &Form,
     send_ms: u32,
@@ -43,7 +43,7 @@ proptest! {
         form in any_form(), send_ms: u32, duration_ms: u16,
         payloads in prop::collection::vec(any_payload(), 1..12), behind in 0..40u32,
     ) {
-        // Lengths of a packet and of its payloads need room for what they say.
+        // Lengths of a packet and of its payloads need room for their values.
         let form = Form {
             packet_length: if form.packet_length == 1 { 2 } else { form.packet_length },
             ..form
@@ -57,7 +57,7 @@ proptest! {
         prop_assert_eq!(&read, &DataPacket { padding_bytes: 0, ..expected.clone() });
         prop_assert_eq!(&without_padding(&stripped).unwrap(), &stripped);
 
-        // What is behind a length that the packet says itself is padding too.
+        // Bytes behind a length that the packet declares are padding too.
         if form.packet_length > 0 {
             packet.resize(packet.len() + behind as usize, 0xaa);
             expected.padding_bytes += behind;
@@ -85,7 +85,7 @@ proptest! {
         prop_assert!(write_packet(&expected, PacketSize::Fixed(fixed - more - 1)).is_err());
     }
 
-    /// A compressed payload has several media objects, whose times are the same time apart.
+    /// A compressed payload has several media objects at equal intervals.
     #[test]
     fn compressed_payloads_are_taken_apart(
         form in any_form(), is_key: bool, object: u32, presentation_ms: u32, delta_ms: u8,
@@ -116,7 +116,7 @@ proptest! {
     }
 }
 
-/// Every combination of length types once, in packets whose fields all fit.
+/// Every combination of length types once, in packets with fields that all fit.
 #[test]
 fn all_combinations_of_length_types_are_read() {
     let of = ObjectFields { bytes: 250, presentation_ms: 70_000 };

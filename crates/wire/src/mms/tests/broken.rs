@@ -1,4 +1,4 @@
-//! What is wrong is said, and costs little.
+//! Faults are reported, and cost little.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn fault(bytes: &[u8]) -> (u64, Fault) {
     (problem.at, problem.fault)
 }
 
-/// A packet around a message's MID and body, whose length is right.
+/// Returns a packet around a message's MID and body, with a correct length.
 fn packet(mid: u32, body: &[u8]) -> Vec<u8> {
     let body = [body, &[0; 8][..body.len().next_multiple_of(8) - body.len()]].concat();
     write(TcpHeader::default(), &[MmsMessage::Other { mid, body }])
@@ -108,7 +108,7 @@ fn a_connection_ends_with_what_is_wrong() {
     let mut huge = ping.clone();
     huge[8..12].copy_from_slice(&0x7fff_fff0u32.to_le_bytes());
     assert_eq!(all(Reader::of_requests(), &huge), [problem(8, Fault::TooLong(0x7fff_fff0))]);
-    // Nothing is kept of what comes behind.
+    // Later data are not kept.
     let mut reader = Reader::of_requests();
     reader.push(Chunk::filler(u32::MAX));
     assert_eq!(reader.next(), Some(problem(0, Fault::NotMms)));
@@ -118,7 +118,7 @@ fn a_connection_ends_with_what_is_wrong() {
 }
 
 proptest! {
-    /// Any bytes are messages or a problem; what is read is written and read again as the same.
+    /// Any bytes are messages or a problem; a parsed message is written and read again as the same.
     #[test]
     fn takes_anything(
         mid in prop_oneof![0x3_0001u32..0x3_0034, 0x4_0001u32..0x4_0023],

@@ -1,4 +1,4 @@
-//! What others have published: a connection's first bytes, and values of the specification.
+//! Published bytes of others: the first bytes of a connection, and values of the specification.
 
 use super::*;
 

@@ -188,7 +188,7 @@ fn a_problem_says_where_and_what() {
     assert_eq!(problem.to_string(), text);
 }
 
-/// Reads it as everything that it might be, and what is read again after it is written.
+/// Reads it as every possible kind, and reads the result again after it is written.
 fn take(packet: &Chunk) -> Result<(), TestCaseError> {
     if let Ok(read) = Packet::read(packet) {
         let written = match &read {

@@ -81,7 +81,7 @@ fn contradictions_are_dropped() {
     assert_eq!(push(LpPacket { fragment: None, ..pieces[1].clone() }), (None, 7), "nothing in it");
     let huge = LpPacket { fragment: Some(Chunk::filler(8000)), ..pieces[1].clone() };
     assert_eq!(push(huge), (None, 8), "more than a packet");
-    // Real bytes cannot follow filler in a chunk: all of it goes.
+    // Real bytes cannot follow filler in a chunk: the whole packet is dropped.
     let real = LpPacket { fragment: Some(Chunk::bytes(*b"real")), ..pieces[3].clone() };
     assert_eq!(push(pieces[1].clone()), (None, 8));
     assert_eq!(push(pieces[2].clone()), (None, 8));

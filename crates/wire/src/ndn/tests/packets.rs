@@ -1,6 +1,6 @@
 use super::*;
 
-/// What is read of what was written: a signature that lies in filler is absent.
+/// Returns the expected reading of a written Data: a signature that lies in filler is absent.
 fn as_read(data: &Data) -> Data {
     let written = data.write();
     let mut read = data.clone();
@@ -28,7 +28,7 @@ fn a_payload_without_bytes_has_its_length() {
     let (real, filler) = (real_of(&data).write(), data.write());
     assert_eq!(real.len(), filler.len());
     assert_eq!((real.filler_bytes(), filler.filler_bytes()), (0, 4096 + 39));
-    // It costs no more memory than what stands before the payload.
+    // It uses no more memory than the part before the payload.
     assert_eq!(filler.head(), &real.head()[..filler.head().len()]);
     let read = Data::read(&filler).expect("ours");
     assert_eq!((read.content, read.signature), (Chunk::filler(4096), Signature::ZEROS));
@@ -42,7 +42,7 @@ fn a_digest_is_checked() {
     for at in 0..written.len() {
         let mut bytes = written.head().to_vec();
         bytes[at] ^= 1;
-        // A byte of SignatureType makes it a signature that nobody checks.
+        // A byte of SignatureType makes it a signature that is not checked.
         let read = Data::read(&Chunk::bytes(bytes));
         assert!(
             read.is_err() || read.is_ok_and(|read| matches!(read.signature, Signature::Other { .. })),
@@ -101,7 +101,7 @@ fn a_bare_packet_is_one_without_fields() {
     let wrapped = [&[100, 2 + interest.len() as u8, 80, interest.len() as u8][..], interest.head()].concat();
     assert_eq!(LpPacket::read(Chunk::bytes(wrapped)), Ok(bare));
     assert_eq!(LpPacket::read(LpPacket::default().write()), Ok(LpPacket::default()));
-    // What is no packet stays wrapped, also where it begins like one.
+    // Content that is no packet stays wrapped, also where it begins like one.
     for fragment in [&b""[..], b"\x05", b"\x05\x65eeeee"] {
         let odd = LpPacket::of(Chunk::bytes(fragment));
         assert_eq!(LpPacket::read(odd.write()), Ok(odd));

@@ -63,7 +63,7 @@ fn a_wrong_stream_ends() {
     let mut reader = Reader::with_limit(100);
     reader.push(Chunk::bytes(*b"\x06\x63"));
     assert!(reader.next().is_some_and(|item| item.is_err()));
-    // Nothing more comes, and nothing more is kept.
+    // No more bytes arrive, and no more are kept.
     reader.push(first);
     assert!(reader.next().is_none());
 }

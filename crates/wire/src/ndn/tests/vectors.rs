@@ -1,5 +1,5 @@
-//! Bytes that others wrote. What is not of the specification itself was made with two client libraries by our own calls:
-//! python-ndn 0.5.2 and ndnd 1.5.3.
+//! Bytes that others wrote. Vectors that are not from the specification were made with two client libraries
+//! by our own calls: python-ndn 0.5.2 and ndnd 1.5.3.
 
 use super::*;
 use crate::ndn::tlv::{Elements, integer, put_integer, put_number};

@@ -19,13 +19,13 @@ fn what_is_something_else_is_told() {
 fn chunks_that_contradict_themselves_are_told_by_name_and_place() {
     let problem = |bytes: &[u8]| RealMedia::read(&[beginning(3), bytes.to_vec()].concat()).unwrap_err();
     let said = problem(b"PROP\0\0\0\x09\0\0").to_string();
-    assert_eq!(said, "at byte 18: chunk 'PROP' says that it has 9 B, fewer than its header");
+    assert_eq!(said, "at byte 18: chunk 'PROP' declares 9 B, fewer than its header");
     let said = problem(b"PROP\0\0\0\x0c\0\0\0\0").to_string();
     assert_eq!(said, "at byte 28: chunk 'PROP' ends 2 B before its maximum bit rate does");
     let said = problem(b"PR\xff\"\xff\xff\xff\xff\0\0\0\0").to_string();
-    assert!(said.starts_with("at byte 18: 4294967283 B more of a chunk are needed"), "{said}");
+    assert!(said.starts_with("at byte 18: 4294967283 B of a chunk are missing"), "{said}");
     let said = problem(b"PROP\0\0").to_string();
-    assert!(said.starts_with("at byte 18: 4 B more of a chunk's header are needed"), "{said}");
+    assert!(said.starts_with("at byte 18: 4 B of a chunk's header are missing"), "{said}");
     let said = problem(b"PROP\0\0\0\x0c\0\x01\0\0").to_string();
     assert_eq!(said, "at byte 18: chunk 'PROP' has version 1 instead of 0");
 

@@ -1,6 +1,6 @@
 use super::*;
 
-/// What a file has, chunk by chunk.
+/// The parts of a file, chunk by chunk.
 #[derive(Clone, Debug)]
 struct Written {
     properties: FileProperties,
@@ -50,7 +50,7 @@ fn packets_of(read: &RealMedia, file: &[u8]) -> Vec<Sent> {
 proptest! {
     #[test]
     fn what_is_written_is_read(written in any_file(), trailer in proptest::collection::vec(any::<u8>(), 0..9)) {
-        // An index, a chunk that nobody knows, and what is no chunk.
+        // An index, an unknown chunk, and bytes that are no chunk.
         let behind = [chunk(b"INDX", &[0; 10]), chunk(b"NOVO", b"what it is"), trailer].concat();
         let file = [written.bytes(), behind].concat();
         let read = RealMedia::read(&file).unwrap();
@@ -61,7 +61,8 @@ proptest! {
         prop_assert_eq!(read.cut, None);
     }
 
-    /// Wherever a file ends: before the media it is refused, within them it has what is whole, and says where it ends.
+    /// Wherever a file ends: before the media it is refused, within them its whole packets are kept and `cut`
+    /// has the place.
     #[test]
     fn a_file_that_is_cut_short_says_so(written in any_file()) {
         let file = written.bytes();
@@ -153,7 +154,7 @@ fn a_recording_that_nobody_finished_goes_on_to_the_end() {
     assert_eq!(read.packets.len(), 1);
     assert_eq!(read.cut.unwrap().fault, Fault::Truncated { what: "a media packet", missing: 1 });
 
-    // Packets that are not counted, in a chunk whose bytes are.
+    // Packets that are not counted, in a chunk with counted bytes.
     let mut uncounted = whole;
     uncounted[at + 10..at + 14].fill(0);
     let read = RealMedia::read(&uncounted).unwrap();

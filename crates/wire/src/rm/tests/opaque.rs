@@ -6,7 +6,7 @@ fn one_encoding_is_as_it_is_and_several_are_in_a_table() {
     assert_eq!(single.write().unwrap(), b"VIDO");
     assert_eq!(OpaqueData::read(b"VIDO"), Ok(single.clone()));
     assert_eq!(single.of_rule(5), Some(&b"VIDO"[..]));
-    // Whatever it is.
+    // Any bytes.
     for odd in [&b""[..], b"MLTI", b"MLTI\0\0\0\x01\0\0\0\0"] {
         let odd = OpaqueData::of(odd.to_vec());
         assert_eq!(OpaqueData::read(&odd.write().unwrap()), Ok(odd));

@@ -6,7 +6,7 @@
 //!     -pix_fmt yuv420p -c:v rv20 -g 10 -qscale:v 16 -c:a ac3 -b:a 32k -ac 1 -fflags +bitexact -flags +bitexact whole.rm
 //! ```
 //!
-//! Where the fragments are others than in the files, what they are now is put into `target/tmp`.
+//! Where the fragments differ from those in the files, the current ones are written to `target/tmp`.
 
 use std::path::Path;
 

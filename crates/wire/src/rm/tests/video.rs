@@ -85,7 +85,7 @@ fn frames_that_lack_a_part_are_given_up_and_counted_once() {
         packets(9).into_iter().flat_map(|packet| assembler.push(packet).unwrap()).collect();
     assert_eq!(all, [frame(9, Chunk::filler(400))]);
     assert_eq!((assembler.given_up(), assembler.bytes()), (4, 0));
-    // Of a frame that was begun nothing is left behind a packet that is broken.
+    // A begun frame leaves nothing behind a broken packet.
     assembler.push(packets(1).remove(0)).unwrap();
     assert_eq!(assembler.bytes(), 100);
     assembler.push(Chunk::bytes(*b"\x80")).unwrap_err();

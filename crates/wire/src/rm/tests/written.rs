@@ -1,4 +1,4 @@
-//! What is written is read.
+//! Written files are read again as the same.
 
 use super::*;
 

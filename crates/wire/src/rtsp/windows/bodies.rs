@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::mms::ThinningLevel;
 
-/// What is wrong with a body.
+/// Faults of a body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum BodyFault {
     /// No request for a packet pair.
@@ -60,22 +60,23 @@ pub struct StreamUrl {
 /// One stream in another's place, or with another thinning ([MS-RTSP] section 2.2.7.10).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SelectStream {
-    /// What is no more to be sent.
+    /// The stream that is no longer to be sent.
     pub old: Option<StreamUrl>,
-    /// What is.
+    /// The stream that is to be sent.
     pub new: Option<StreamUrl>,
     /// How much of it.
     pub level: ThinningLevel,
 }
 
-/// The body of SET_PARAMETER, SETUP and TEARDOWN that switches streams: a line each, of which the specification has one.
+/// The body of SET_PARAMETER, SETUP and TEARDOWN that switches streams: a line each; the specification has
+/// one.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SelectStreams(pub Vec<SelectStream>);
 
 const ENTRY: &str = "SSEntry:";
 
 impl SelectStream {
-    /// `SSEntry: 7 6 0 URL URL`; examples of [MS-RTSP] (section 4.4.4.2) leave the first word away.
+    /// Reads `SSEntry: 7 6 0 URL URL`; examples of [MS-RTSP] (section 4.4.4.2) omit the first word.
     fn read(line: &str) -> Option<Self> {
         let words = line.strip_prefix(ENTRY).unwrap_or(line);
         let mut words = words.split_ascii_whitespace();

@@ -1,4 +1,5 @@
-//! What Windows Media adds to SDP ([MS-RTSP] section 2.2.5): attributes by name and value, and names of payload formats.
+//! Windows Media's additions to SDP ([MS-RTSP] section 2.2.5): attributes by name and value, and names of
+//! payload formats.
 
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
@@ -14,11 +15,11 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// What an ASF file's header begins with in a data URL (RFC 2397).
+/// The beginning of an ASF file's header in a data URL (RFC 2397).
 const ASF_HEADER: &str = "data:application/vnd.ms.wms-hdr.asfv1;base64,";
 
 words! {
-    /// What content is, and what can be done with it ([MS-RTSP] section 2.2.5.2.6).
+    /// Properties of the content, and its allowed operations ([MS-RTSP] section 2.2.5.2.6).
     ContentProperty {
         /// It is broadcast.
         Broadcast = "broadcast",
@@ -37,7 +38,7 @@ words! {
     }
 }
 
-/// What a stream's number says that it is ([MS-RTSP] section 2.2.5.2.5).
+/// Meaning of a stream's number ([MS-RTSP] section 2.2.5.2.5).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum StreamNumber {
     /// The ASF stream with this number, 1 to 65534.
@@ -50,7 +51,7 @@ impl StreamNumber {
     /// The number that servers give to the stream of retransmissions.
     pub const RTX: StreamNumber = StreamNumber::Retransmissions(65_536);
 
-    /// `None` if it is neither.
+    /// Returns `None` if it is neither.
     pub fn new(number: u32) -> Option<Self> {
         match number {
             1..=65_534 => Some(StreamNumber::Asf(number as u16)),
@@ -59,7 +60,7 @@ impl StreamNumber {
         }
     }
 
-    /// As it is written.
+    /// Returns the number as it is written.
     pub fn get(self) -> u32 {
         match self {
             StreamNumber::Asf(number) => number.into(),
@@ -83,13 +84,13 @@ pub enum WindowsMediaAttribute {
     Reliable,
 }
 
-/// An attribute whose value is not what it should be.
+/// An attribute with a faulty value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("a={0} has no such value")]
 pub struct AttributeFault(&'static str);
 
 impl WindowsMediaAttribute {
-    /// `None` for what is nothing of Windows Media's, or describes the content in words.
+    /// Returns `None` for attributes that are not Windows Media's, or describe the content in words.
     pub fn read(name: &str, value: Option<&str>) -> Option<Result<Self, AttributeFault>> {
         let value = value.unwrap_or_default().trim();
         let number = || value.parse::<u32>().ok();
@@ -130,7 +131,7 @@ impl WindowsMediaAttribute {
         })
     }
 
-    /// The line of SDP.
+    /// Returns the line of SDP.
     pub fn line(&self) -> String {
         let value = self.value().map_or_else(String::new, |value| format!(":{value}"));
         format!("a={}{value}\r\n", self.name())
@@ -138,7 +139,7 @@ impl WindowsMediaAttribute {
 }
 
 words! {
-    /// What a payload type's `a=rtpmap` names, each with 1000 ticks in a second.
+    /// Names in a payload type's `a=rtpmap`, each with 1000 ticks in a second.
     PayloadFormat {
         /// ASF data packets: [`rtp_asf`](crate::rtp_asf) ([MS-RTSP] section 2.2.5.3).
         Asf = "x-asf-pf/1000",
@@ -150,7 +151,8 @@ words! {
 }
 
 impl PayloadFormat {
-    /// `a=rtpmap`'s value, `96 x-asf-pf/1000`: its payload type and what that is. `None` if it is another's.
+    /// Reads `a=rtpmap`'s value, `96 x-asf-pf/1000`: its payload type and its meaning. `None` if it is
+    /// another's.
     pub fn read(rtpmap: &str) -> Option<(u8, Self)> {
         let (payload_type, encoding) = rtpmap.trim().split_once(' ')?;
         let payload_type = payload_type.parse().ok().filter(|payload_type| *payload_type < 128)?;
@@ -159,7 +161,7 @@ impl PayloadFormat {
         Some((payload_type, *format))
     }
 
-    /// `a=rtpmap`'s value.
+    /// Returns `a=rtpmap`'s value.
     pub fn rtpmap(self, payload_type: u8) -> String {
         format!("{payload_type} {}", self.word())
     }

@@ -12,7 +12,7 @@ fn stream(number: u32, url: &str) -> Option<StreamUrl> {
     Some(StreamUrl { number, url: url.into() })
 }
 
-/// A message as it comes from a connection.
+/// Returns a message as read from a connection.
 fn item(text: &str) -> RtspItem {
     let mut reader = Reader::default();
     reader.push(streamgauge_base::Chunk::bytes(text.as_bytes()));
@@ -66,7 +66,7 @@ fn what_a_server_can_do() {
     assert_eq!("x, com.microsoft.wm.locid".parse(), Ok(SupportedFeatures(vec![F::LocationId])));
 }
 
-/// [MS-RTSP] section 2.2.7.3, whose Content-Length counts the session's line.
+/// [MS-RTSP] section 2.2.7.3; its Content-Length counts the session's line.
 #[test]
 fn a_notice_of_the_end() {
     let RtspItem::Request(request) = item(
@@ -250,7 +250,7 @@ proptest! {
         }
     }
 
-    /// Any text is read or refused; what is read is written and read again as the same.
+    /// Any text is read or refused; a parsed text is written and read again as the same.
     #[test]
     fn takes_anything(text in "[ -~\r\n]{0,60}", name in "maxps|pgmpu|stream|type|reliable") {
         if let Ok(switches) = text.parse::<SelectStreams>() {

@@ -142,7 +142,7 @@ fn metadata() {
     assert_eq!(Metadata::parse(payload), Ok(metadata));
 }
 
-/// What FFmpeg 5.1 asks for media with.
+/// FFmpeg 5.1's request for media.
 #[test]
 fn a_line_without_an_end() {
     let read = pragmas(&["no-cache,rate=1.000000,stream-time=0Connection: Close"]).unwrap();
