@@ -1,4 +1,4 @@
-//! What a packet costs in a path: criterion prints items/s, an item being one packet enqueued and dequeued.
+//! The cost of a packet in a path: criterion prints items/s, an item being one packet enqueued and dequeued.
 //!
 //! `cargo bench -p streamgauge-path`
 
@@ -15,7 +15,11 @@ const PACKETS: u64 = 10_000;
 
 fn loss() -> StageSpec {
     let model = LossModel::Gilbert { good_packets: 990.0, bad_packets: 10.0 };
-    StageSpec { name: "loss".into(), kind: StageKind::Loss(LossSpec { model, switches: vec![] }) }
+    StageSpec {
+        name: "loss".into(),
+        kind: StageKind::Loss(LossSpec { model, switches: vec![] }),
+        changes: vec![],
+    }
 }
 
 fn bottleneck() -> StageSpec {
@@ -30,14 +34,14 @@ fn bottleneck_with(queue: QueueSpec) -> StageSpec {
         queue,
         layer: Layer::Ethernet,
     });
-    StageSpec { name: "bottleneck".into(), kind }
+    StageSpec { name: "bottleneck".into(), kind, changes: vec![] }
 }
 
 fn of(name: &str, kind: StageKind) -> (&str, Vec<StageSpec>) {
-    (name, vec![StageSpec { name: name.into(), kind }])
+    (name, vec![StageSpec { name: name.into(), kind, changes: vec![] }])
 }
 
-/// Each with what it does in a hundredth of the packets, where it chooses.
+/// Returns the impairments, each with its effect on a hundredth of the packets, where it chooses.
 fn impairments() -> Vec<(&'static str, Vec<StageSpec>)> {
     let switches = vec![];
     let model =
@@ -75,7 +79,7 @@ fn impairments() -> Vec<(&'static str, Vec<StageSpec>)> {
 
 fn delay() -> StageSpec {
     let spec = DelaySpec::constant(Duration::from_millis(20));
-    StageSpec { name: "delay".into(), kind: StageKind::Delay(spec) }
+    StageSpec { name: "delay".into(), kind: StageKind::Delay(spec), changes: vec![] }
 }
 
 /// Counts and adds up, the least that a record does.
@@ -94,7 +98,7 @@ impl FateSink for Tally {
     fn changed(&mut self, _: StageId, _: Instant, _: &'static str, _: f64, _: &'static str) {}
 }
 
-/// `PACKETS` at 2 % above the rate, so that the queue is full and now and then drops, called as a driver calls:
+/// Sends `PACKETS` at 2 % above the rate, so that the queue is full and now and then drops, and calls as a driver does:
 /// at each arrival and at each time the path asks for.
 fn load(path: &mut Path, start: Instant, sink: &mut impl FateSink) -> u64 {
     let mut departed = 0;
@@ -112,7 +116,7 @@ fn load(path: &mut Path, start: Instant, sink: &mut impl FateSink) -> u64 {
     departed
 }
 
-/// A queue of each discipline; flows are hashed to 16 queues at most.
+/// Returns a queue of each discipline; flows are hashed to 16 queues at most.
 fn disciplines() -> Vec<(&'static str, Vec<StageSpec>)> {
     let delay = Duration::from_millis(20);
     let drd = DrdSpec { min_packets: 20, max_packets: 80, congested_packets: None, limit: None, delay };
@@ -139,12 +143,12 @@ fn disciplines() -> Vec<(&'static str, Vec<StageSpec>)> {
     queues.into_iter().map(|(name, queue)| (name, vec![bottleneck_with(queue)])).collect()
 }
 
-/// A drop-tail queue behind each shaper, at or near the rate of the serial one.
+/// Returns a drop-tail queue behind each shaper, at or near the rate of the serial one.
 fn shapers() -> Vec<(&'static str, Vec<StageSpec>)> {
     let of = |rate, shaper| {
         let queue = QueueSpec::Droptail(Limit::Bytes(100_000));
         let kind = StageKind::Bottleneck(BottleneckSpec { rate, shaper, queue, layer: Layer::Ethernet });
-        vec![StageSpec { name: "bottleneck".into(), kind }]
+        vec![StageSpec { name: "bottleneck".into(), kind, changes: vec![] }]
     };
     let constant = || RateSpec::Constant(BitRate::from_bps(10_000_000));
     let (period, tick) = (Duration::from_secs(1), Duration::from_millis(4));
@@ -152,7 +156,10 @@ fn shapers() -> Vec<(&'static str, Vec<StageSpec>)> {
     let trace = OpportunitiesSpec { times, bytes: 1514, period };
     vec![
         ("serial", of(constant(), ShaperSpec::Serial)),
-        ("token bucket", of(constant(), ShaperSpec::TokenBucket(TokenBucketSpec { burst: 3028 }))),
+        (
+            "token bucket",
+            of(constant(), ShaperSpec::TokenBucket(TokenBucketSpec { burst: 3028, initial: None })),
+        ),
         ("cbq", of(constant(), ShaperSpec::Cbq(CbqSpec::default()))),
         ("sleeping", of(constant(), ShaperSpec::Sleeping(SleepingSpec { tick, late: 0 }))),
         ("opportunities", of(RateSpec::Opportunities(trace), ShaperSpec::Serial)),

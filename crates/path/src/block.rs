@@ -10,12 +10,11 @@ use crate::spec::{BlockSpec, BlockedProtocol};
 /// Ports that one firewall may name, which each packet is compared with.
 const MOST_PORTS: usize = 16;
 
-/// Drops every packet of a protocol, or of some of its ports, and tells nobody, as a firewall that drops rather than
-/// rejects: a sender finds out by its own time-outs. Of a datagram's fragments those pass of whose ports the driver knows
-/// nothing.
+/// Drops every packet of a protocol, or of some of its ports, without any notice, as a firewall that drops rather than
+/// rejects: a sender detects it by its own time-outs. Fragments of a datagram pass if the driver has no ports for them.
 pub type Block = Passing<Blocking>;
 
-/// What it blocks.
+/// The blocked packets.
 #[derive(Clone, Debug)]
 pub struct Blocking {
     protocol: Protocol,
@@ -33,7 +32,7 @@ impl Blocking {
 }
 
 impl Block {
-    /// The stage as at time zero.
+    /// Makes the stage as at time zero.
     pub fn new(id: StageId, spec: &BlockSpec) -> Self {
         let (protocol, name) = match spec.protocol {
             BlockedProtocol::Tcp => (Protocol::Tcp, "tcp_blocked"),

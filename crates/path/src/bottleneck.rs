@@ -3,8 +3,9 @@
 use streamgauge_base::{BitRate, Cause, ETHERNET_HEADER_BYTES, FateSink, Instant, Item, QueueDepth, StageId};
 
 use crate::queue::{Queue, QueuedPacket, TransmitState};
-use crate::spec::{Layer, RateSpec, ShaperSpec};
-use crate::stage::{Change, Departure, Stage};
+use crate::spec::Change;
+use crate::spec::{Layer, Limit, RateSpec, ShaperSpec};
+use crate::stage::{Departure, Stage};
 use crate::transmit::Transmitter;
 
 /// A transmitter of some rate behind a queue of some discipline. Only the packet being sent has a time; those
@@ -19,17 +20,17 @@ pub struct Bottleneck<Q> {
 }
 
 impl<Q: Queue> Bottleneck<Q> {
-    /// An idle bottleneck that sends one packet after the other.
+    /// Makes an idle bottleneck that sends one packet after the other.
     pub fn new(id: StageId, layer: Layer, rate: BitRate, queue: Q) -> Self {
         Bottleneck { id, layer, queue, transmitter: Transmitter::serial(rate), sending: None }
     }
 
-    /// An idle bottleneck with this shaper, at `rate`'s value at time zero.
+    /// Makes an idle bottleneck with this shaper, at `rate`'s value at time zero.
     pub fn shaped(id: StageId, layer: Layer, rate: &RateSpec, shaper: &ShaperSpec, queue: Q) -> Self {
         Bottleneck { id, layer, queue, transmitter: Transmitter::new(rate, shaper), sending: None }
     }
 
-    /// What it holds, the packet being sent included.
+    /// Returns its content, the packet being sent included.
     pub fn depth(&self) -> QueueDepth {
         let transmit = self.transmit();
         let waiting = self.queue.depth();
@@ -47,7 +48,7 @@ impl<Q: Queue> Bottleneck<Q> {
         }
     }
 
-    /// The link is free at `now`: the queue's next packet goes on it.
+    /// Handles a free link at `now`: the queue's next packet starts on it.
     fn send_next(&mut self, now: Instant, fates: &mut impl FateSink) {
         let (id, transmit) = (self.id, self.transmit());
         let next = self.queue.pop(now, &transmit, &mut |packet, cause| {
@@ -97,9 +98,23 @@ impl<Q: Queue> Stage for Bottleneck<Q> {
     }
 
     fn apply(&mut self, now: Instant, change: Change, fates: &mut impl FateSink) {
-        if let Change::Rate(rate) = change {
-            self.transmitter.set_rate(now, rate, self.sending.is_some());
-            fates.changed(self.id, now, "rate", rate.as_bps() as f64, "bit/s");
+        match change {
+            Change::Rate(rate) => {
+                self.transmitter.set_rate(now, rate, self.sending.is_some());
+                fates.changed(self.id, now, "rate", rate.as_bps() as f64, "bit/s");
+            }
+            Change::Limit(limit) if self.queue.set_limit(limit) => {
+                let (value, unit) = match limit {
+                    Limit::Bytes(bytes) => (bytes as f64, "bytes"),
+                    Limit::Packets(packets) => (f64::from(packets), "packets"),
+                    Limit::Time(time) => (time.as_secs_f64(), "s"),
+                };
+                fates.changed(self.id, now, "queue_limit", value, unit);
+            }
+            Change::Ecn(ecn) if self.queue.set_ecn(ecn) => {
+                fates.changed(self.id, now, "ecn", f64::from(u8::from(ecn)), "1");
+            }
+            _ => {}
         }
     }
 
@@ -120,7 +135,7 @@ impl<Q: Queue> Stage for Bottleneck<Q> {
 }
 
 impl Layer {
-    /// The bytes of `item` that this layer counts.
+    /// Returns the bytes of `item` that this layer counts.
     #[inline]
     pub fn bytes(self, item: &Item) -> u32 {
         match self {
@@ -129,7 +144,7 @@ impl Layer {
         }
     }
 
-    /// A packet of 1500 IP bytes, Ethernet's MTU.
+    /// Returns a packet of 1500 IP bytes, Ethernet's MTU.
     pub(crate) fn full_packet(self) -> u32 {
         match self {
             Layer::Ethernet => 1500 + ETHERNET_HEADER_BYTES,
@@ -137,7 +152,7 @@ impl Layer {
         }
     }
 
-    /// An IPv4 header and nothing else (RFC 791 section 3.1).
+    /// Returns an IPv4 header and nothing else (RFC 791 section 3.1).
     pub(crate) fn smallest_packet(self) -> u64 {
         match self {
             Layer::Ethernet => 20 + u64::from(ETHERNET_HEADER_BYTES),

@@ -5,46 +5,47 @@ use std::collections::VecDeque;
 use streamgauge_base::{Duration, FateSink, Instant, Item};
 
 use crate::schedule::Schedule;
+use crate::spec::Change;
 use crate::stage::{Departure, Stage};
 
-/// Stages in a row: what leaves one enters the next at that very time.
+/// Stages in a row: an item that leaves one enters the next at that very time.
 ///
-/// Everything happens in order of logical time, however late or seldom a driver calls, and is reported in
-/// that order. At one and the same time departures come first, those nearest the end before the others; then
-/// changes of settings; then arrivals from outside. Each stage shows one time, that of its head, so the cost
-/// of a packet does not depend on how many others are inside.
+/// Everything happens in order of logical time, however late or seldom a driver calls, and is reported in that order.
+/// At one and the same time departures are first, those nearest the end before the others; then changes of settings;
+/// then arrivals from outside. Each stage shows one time, that of its head, so the cost of a packet does not depend on
+/// how many others are inside.
 #[derive(Clone, Debug)]
 pub struct Chain<S> {
     stages: Vec<S>,
-    /// Of each stage.
+    /// One head per stage.
     heads: Vec<Head>,
     schedules: Vec<Schedule>,
     /// The earliest of `schedules`.
     next_change: Instant,
     /// The earliest of `heads` and `next_change`.
     next: Instant,
-    /// When `dequeue` may first return something.
+    /// Time when `dequeue` may first return something.
     wake: Instant,
     /// Time of the last thing that happened.
     now: Instant,
     clamped: u64,
-    /// What has left the last stage and waits for the driver.
+    /// Items that have left the last stage and wait for the driver.
     ready: VecDeque<Departure>,
     bottleneck: usize,
 }
 
-/// What a chain keeps of a stage to know what happens next.
+/// The part of a stage's state that orders the chain's events.
 #[derive(Clone, Copy, Debug)]
 struct Head {
     /// The stage's `next_event`, `FAR_FUTURE` for none.
     at: Instant,
-    /// How long what leaves the stage stays at least in those behind it, while no setting changes.
+    /// Least time that an item spends in the stages behind this one, while no setting changes.
     behind: Duration,
 }
 
 impl<S: Stage> Chain<S> {
-    /// A chain of `stages`, at least one, each with its settings over time. `bottleneck` is the index of the
-    /// one at which [`Chain::enqueue_at_bottleneck`] enters.
+    /// Makes a chain of `stages`, at least one, each with its settings over time. `bottleneck` is the index of the one
+    /// at which [`Chain::enqueue_at_bottleneck`] enters.
     pub fn of(stages: Vec<(S, Schedule)>, bottleneck: usize) -> Self {
         assert!(bottleneck < stages.len(), "stage {bottleneck} of {} stages", stages.len());
         let (stages, schedules): (Vec<S>, Vec<Schedule>) = stages.into_iter().unzip();
@@ -66,23 +67,23 @@ impl<S: Stage> Chain<S> {
         chain
     }
 
-    /// `item` arrives at the first stage at `now`.
+    /// Lets `item` arrive at the first stage at `now`.
     ///
-    /// Time does not go back: if the path has already settled something at a later time, the item arrives at
-    /// that time, and [`Chain::clamped`] counts it.
+    /// Time does not decrease: if the path has already settled something at a later time, the item arrives at that
+    /// time, and [`Chain::clamped`] counts it.
     #[inline]
     pub fn enqueue(&mut self, now: Instant, item: Item, fates: &mut impl FateSink) {
         self.arrive(0, now, item, fates);
     }
 
-    /// `item` arrives at the bottleneck at `now`, past the stages before it; otherwise as [`Chain::enqueue`].
-    /// A path without a bottleneck takes it at its first stage.
+    /// Lets `item` arrive at the bottleneck at `now`, past the stages before it; otherwise as [`Chain::enqueue`]. On a
+    /// path without a bottleneck it enters at the first stage.
     #[inline]
     pub fn enqueue_at_bottleneck(&mut self, now: Instant, item: Item, fates: &mut impl FateSink) {
         self.arrive(self.bottleneck, now, item, fates);
     }
 
-    /// When the driver must call [`Chain::dequeue`] next: nothing leaves the path earlier, and no setting
+    /// Returns when the driver must call [`Chain::dequeue`] next: nothing leaves the path earlier, and no setting
     /// changes, unless something is enqueued first. `None` for not before that.
     ///
     /// A call at this time may still return nothing (a packet that was expected has been dropped, a setting
@@ -113,8 +114,8 @@ impl<S: Stage> Chain<S> {
         departure
     }
 
-    /// The trial ends at `now`: lets everything happen that is due by then and reports what is still inside as
-    /// held. What has left by `now` can still be dequeued.
+    /// Ends the trial at `now`: performs everything that is due by then and reports the items still inside as held.
+    /// Items that have left by `now` can still be dequeued.
     pub fn finish(&mut self, now: Instant, fates: &mut impl FateSink) {
         self.advance(now, fates);
         for (stage, head) in self.stages.iter_mut().zip(&mut self.heads) {
@@ -125,17 +126,27 @@ impl<S: Stage> Chain<S> {
         self.refresh();
     }
 
-    /// Time of the last arrival, departure or change. An arrival at an earlier time would be clamped to it.
+    /// Schedules `change` at the stage at `index` at `at`, or once the path's time is past that; returns when. The
+    /// driver asks for [`Chain::next_event`] again.
+    pub fn schedule(&mut self, index: usize, at: Instant, change: Change) -> Instant {
+        let at = at.max(self.now);
+        self.schedules[index].add(at, change);
+        self.next_change = self.earliest_change();
+        self.refresh();
+        at
+    }
+
+    /// Returns the time of the last arrival, departure or change. An arrival at an earlier time would be clamped to it.
     pub fn now(&self) -> Instant {
         self.now
     }
 
-    /// How many arrivals were clamped.
+    /// Returns how many arrivals were clamped.
     pub fn clamped(&self) -> u64 {
         self.clamped
     }
 
-    /// The stages, first to last.
+    /// Returns the stages, first to last.
     pub fn stages(&self) -> &[S] {
         &self.stages
     }
@@ -171,7 +182,7 @@ impl<S: Stage> Chain<S> {
         }
     }
 
-    /// Lets the next thing happen, and returns what leaves the last stage by it.
+    /// Performs the next event, and returns the item that leaves the last stage by it.
     #[inline]
     fn step(&mut self, fates: &mut impl FateSink) -> Option<Departure> {
         let at = self.next;
@@ -187,7 +198,7 @@ impl<S: Stage> Chain<S> {
         departure
     }
 
-    /// The stage at `index` has something to do at `at`.
+    /// Performs the next event of the stage at `index`, at `at`.
     #[inline]
     fn release(&mut self, index: usize, at: Instant, fates: &mut impl FateSink) -> Option<Departure> {
         let departure = self.stages[index].dequeue(at, fates);
@@ -221,7 +232,7 @@ impl<S: Stage> Chain<S> {
         self.measure();
     }
 
-    /// Settings have been made or changed: stays with them.
+    /// Measures stays after settings were made or changed.
     fn measure(&mut self) {
         let mut stay = Duration::ZERO;
         for (stage, head) in self.stages.iter().zip(&mut self.heads).rev() {
@@ -244,8 +255,9 @@ impl<S: Stage> Chain<S> {
         self.next = self.heads.iter().fold(self.next_change, |earliest, head| earliest.min(head.at));
     }
 
-    /// What is inside a stage leaves the path after its stay in each stage behind; that saves the driver a call
-    /// for every packet and stage. A change of settings can shorten it, so it is a time to look again.
+    /// Returns the earliest departure: an item inside a stage leaves the path after its stay in each stage behind; that
+    /// saves the driver a call for every packet and stage. A change of settings can shorten it, so it is a time to look
+    /// again.
     #[inline]
     fn earliest_departure(&self) -> Instant {
         if let Some(departure) = self.ready.front() {

@@ -13,7 +13,7 @@ impl Chance {
         Chance(RandomStream::threshold(probability))
     }
 
-    /// True with that probability: one draw, whatever the probability is.
+    /// Returns true with that probability: one draw, for any probability.
     #[inline]
     pub fn draw(self, random: &mut RandomStream) -> bool {
         random.chance(self.0) || self.0 == u64::MAX

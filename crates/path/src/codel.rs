@@ -1,4 +1,4 @@
-//! CoDel: drops at the head when the queue has stood for an interval (RFC 8289).
+//! CoDel: drops at the head when the queue has lasted for an interval (RFC 8289).
 
 use streamgauge_base::{Cause, Duration, Instant, QueueDepth};
 
@@ -6,7 +6,7 @@ use crate::fifo::Fifo;
 use crate::queue::{Queue, QueuedPacket, TransmitState};
 use crate::spec::{CodelSpec, Limit};
 
-/// A FIFO whose head is dropped or marked by CoDel.
+/// A FIFO with CoDel, which drops or marks at its head.
 #[derive(Clone, Debug)]
 pub struct Codel {
     limit: Limit,
@@ -15,7 +15,7 @@ pub struct Codel {
     law: Law,
 }
 
-/// What all the queues of a bottleneck have in common.
+/// The parameters that all queues of a bottleneck share.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Law {
     pub target: Duration,
@@ -36,7 +36,7 @@ pub(crate) struct Control {
 }
 
 impl Law {
-    /// The time of the next drop after one at `from`: interval / sqrt(count) later (RFC 8289 section 5.6).
+    /// Returns the time of the next drop after one at `from`: interval / sqrt(count) later (RFC 8289 section 5.6).
     fn next(&self, from: Instant, count: u32) -> Instant {
         // Multiplication, division and square root are exact to the last bit on every machine (IEEE 754).
         let gap = self.interval.as_nanos() as f64 / f64::from(count).sqrt();
@@ -45,13 +45,13 @@ impl Law {
 }
 
 impl Control {
-    /// Takes the head and says whether it may be dropped (RFC 8289 section 5.6).
+    /// Removes the head and returns whether it may be dropped (RFC 8289 section 5.6).
     fn take(&mut self, now: Instant, fifo: &mut Fifo, law: &Law) -> Option<(QueuedPacket, bool)> {
         let Some(packet) = fifo.pop() else {
             self.first_above_time = None;
             return None;
         };
-        // What is left behind it is not a standing queue if it is one packet or less.
+        // The rest behind it is not a standing queue if it is one packet or less.
         if now - packet.t_in < law.target || fifo.bytes() <= law.mtu {
             self.first_above_time = None;
             return Some((packet, false));
@@ -65,10 +65,10 @@ impl Control {
         }
     }
 
-    /// The packet to send next, or `None` if all that waited has been dropped (RFC 8289 section 5.5).
+    /// Returns the packet to send next, or `None` if all that waited has been dropped (RFC 8289 section 5.5).
     ///
-    /// Where the RFC leaves it open how to mark, as Linux: a mark stands for a drop, the marked packet is
-    /// sent, and there is one mark a dequeue at most.
+    /// Where the RFC leaves open how to mark, it follows Linux: a mark replaces a drop, the marked packet is sent, and
+    /// there is one mark a dequeue at most.
     #[inline]
     pub fn pop(
         &mut self,
@@ -114,8 +114,8 @@ impl Control {
             self.take(now, fifo, law).map(|(next, _)| next)
         };
         self.dropping = true;
-        // The rate that controlled the queue the last time is where to start, if that was not long ago.
-        // `drop_next` may still be to come: then it was not.
+        // The rate that controlled the queue the last time is where to start, if that was not long ago. `drop_next` may
+        // still be ahead: then it was not.
         let delta = self.count.saturating_sub(self.lastcount);
         let recent = now.saturating_since(self.drop_next) < law.interval * 16;
         self.count = if delta > 1 && recent { delta } else { 1 };
@@ -124,15 +124,15 @@ impl Control {
         next
     }
 
-    /// `dropped` packets were given up for want of room: the signal is strengthened as if CoDel had dropped
-    /// them (as Linux; RFC 8290 does not say).
+    /// Counts `dropped` packets given up for lack of room: the signal is strengthened as if CoDel had dropped them (as
+    /// Linux; RFC 8290 leaves this open).
     pub fn overflowed(&mut self, dropped: u32) {
         self.count = self.count.saturating_add(dropped);
     }
 }
 
 impl Codel {
-    /// An empty queue.
+    /// Makes an empty queue.
     pub fn new(spec: &CodelSpec) -> Self {
         let law =
             Law { target: spec.target, interval: spec.interval, ecn: spec.ecn, mtu: u64::from(spec.mtu) };
@@ -160,6 +160,16 @@ impl Queue for Codel {
         drop: &mut impl FnMut(QueuedPacket, Cause),
     ) -> Option<QueuedPacket> {
         self.control.pop(now, &mut self.fifo, &self.law, drop)
+    }
+
+    fn set_limit(&mut self, limit: Limit) -> bool {
+        self.limit = limit;
+        true
+    }
+
+    fn set_ecn(&mut self, ecn: bool) -> bool {
+        self.law.ecn = ecn;
+        true
     }
 
     fn take(&mut self) -> Option<QueuedPacket> {

@@ -20,7 +20,7 @@ pub struct Corrupting {
 }
 
 impl Corrupt {
-    /// The stage, its draws from `random` alone.
+    /// Makes the stage; its draws use `random` alone.
     pub fn new(id: StageId, spec: &CorruptSpec, random: RandomStream) -> Self {
         let chance = Chance::new(spec.probability);
         Passing::with(

@@ -1,10 +1,10 @@
 //! Derivative random drop, NIST Net's default queue manager (Carson and Santay 2003; WPI's notes on its drop-tail
-//! patch): nothing is dropped up to drdmin packets, the probability rises with the queue's length as it is now, not
-//! an average of it, to 0.95 at drdmax, and stays there: above drdmax still one packet in twenty is taken.
+//! patch): nothing is dropped up to drdmin packets, the probability rises with the queue's present length, not an
+//! average of it, to 0.95 at drdmax, and stays there: above drdmax still one packet in twenty is accepted.
 //!
-//! Two things the public descriptions leave open, and the readings taken. The ramp is linear from 0 at drdmin to
-//! 0.95 at drdmax. drdcongest is a threshold of its own: an ECN-capable packet that finds at least so many and is
-//! not dropped leaves with CE set; marking does not stand in for a drop.
+//! Two points that the public descriptions leave open, and the readings chosen. The ramp is linear from 0 at drdmin to
+//! 0.95 at drdmax. drdcongest is a threshold of its own: an ECN-capable packet that finds at least this many and is not
+//! dropped leaves with CE set; marking does not replace a drop.
 
 use streamgauge_base::{Cause, Instant, QueueDepth, RandomStream};
 
@@ -16,7 +16,7 @@ use crate::spec::DrdSpec;
 /// Probability at and above drdmax.
 const HIGHEST: f64 = 0.95;
 
-/// A FIFO whose arrivals are dropped the more likely the more packets it holds, the one being sent included.
+/// A FIFO that drops arrivals the more likely the more packets it holds, the one being sent included.
 #[derive(Clone, Debug)]
 pub struct Drd {
     spec: DrdSpec,
@@ -26,12 +26,12 @@ pub struct Drd {
 }
 
 impl Drd {
-    /// An empty queue; its draws come from `random` alone, one for each packet that finds more than drdmin.
+    /// Makes an empty queue; its draws use `random` alone, one for each packet that finds more than drdmin.
     pub fn new(spec: &DrdSpec, random: RandomStream) -> Self {
         Drd { spec: spec.clone(), behind: Behind::new(spec.delay), fifo: Fifo::default(), random }
     }
 
-    /// With which an arrival that finds so many packets is dropped.
+    /// Returns the probability that an arrival which finds `packets` is dropped.
     pub fn probability(&self, packets: u64) -> f64 {
         let (min, max) = (f64::from(self.spec.min_packets), f64::from(self.spec.max_packets));
         HIGHEST * ((packets as f64 - min) / (max - min)).clamp(0.0, 1.0)

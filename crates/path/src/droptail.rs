@@ -15,7 +15,7 @@ pub struct Droptail {
 }
 
 impl Droptail {
-    /// An empty queue.
+    /// Makes an empty queue.
     pub fn new(limit: Limit) -> Self {
         Droptail { limit, fifo: Fifo::default() }
     }
@@ -41,6 +41,11 @@ impl Queue for Droptail {
         _drop: &mut impl FnMut(QueuedPacket, Cause),
     ) -> Option<QueuedPacket> {
         self.take()
+    }
+
+    fn set_limit(&mut self, limit: Limit) -> bool {
+        self.limit = limit;
+        true
     }
 
     #[inline]

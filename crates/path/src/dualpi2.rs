@@ -4,7 +4,7 @@ use streamgauge_base::{Cause, Duration, Ecn, Instant, QueueDepth};
 
 use crate::fifo::{Fifo, depth};
 use crate::queue::{Queue, QueuedPacket, TransmitState};
-use crate::spec::{DualScheduler, Dualpi2Spec, L4sMarking};
+use crate::spec::{DualScheduler, Dualpi2Spec, L4sMarking, Limit};
 use crate::ticks::Ticks;
 
 /// An L4S queue for ECT(1) and CE, a classic queue for the rest, and the controller that couples them.
@@ -17,8 +17,7 @@ pub struct Dualpi2 {
     base: f64,
     /// The delay, s, at the last update.
     prevq: f64,
-    /// In hundredths of a byte: what the L4S queue has sent beyond its share. Positive: it is the classic
-    /// queue's turn.
+    /// Bytes that the L4S queue has sent beyond its share, in hundredths. Positive: it is the classic queue's turn.
     owed: i64,
     ticks: Ticks,
 }
@@ -32,7 +31,7 @@ struct Half {
 }
 
 impl Half {
-    /// True for a share `likelihood` of calls, evenly spaced (RFC 9332 appendix A.1: `recur`).
+    /// Returns true for a share `likelihood` of calls, evenly spaced (RFC 9332 appendix A.1: `recur`).
     fn recur(&mut self, likelihood: f64) -> bool {
         self.count += likelihood;
         let due = self.count > 1.0;
@@ -42,14 +41,14 @@ impl Half {
         due
     }
 
-    /// How long its head has waited at `now`, s; 0 if it is empty.
+    /// Returns how long its head has waited at `now`, s; 0 if it is empty.
     fn delay(&self, now: Instant) -> f64 {
         self.fifo.head().map_or(0.0, |head| (now - head.t_in).as_secs_f64())
     }
 }
 
 impl Dualpi2 {
-    /// Two empty queues.
+    /// Makes two empty queues.
     pub fn new(spec: &Dualpi2Spec) -> Self {
         Dualpi2 {
             l4s: Half::default(),
@@ -62,22 +61,23 @@ impl Dualpi2 {
         }
     }
 
-    /// p', the base probability, as of the last event.
+    /// Returns p', the base probability, as of the last event.
     pub fn base_probability(&self) -> f64 {
         self.base
     }
 
-    /// p_C, with which a classic packet is dropped or marked: the square of the base probability.
+    /// Returns p_C, the probability that a classic packet is dropped or marked: the square of the base probability.
     pub fn classic_probability(&self) -> f64 {
         self.base * self.base
     }
 
-    /// p_CL, with which an L4S packet is at least marked: the base probability times the coupling factor.
+    /// Returns p_CL, the least probability that an L4S packet is marked: the base probability times the coupling
+    /// factor.
     pub fn coupled_probability(&self) -> f64 {
         self.spec.coupling * self.base
     }
 
-    /// The updates due by `now`.
+    /// Performs the updates due by `now`.
     #[inline]
     fn catch_up(&mut self, now: Instant) {
         while let Some(at) = self.ticks.due(now) {
@@ -103,7 +103,7 @@ impl Dualpi2 {
         self.l4s.fifo.bytes() + self.classic.fifo.bytes()
     }
 
-    /// Whether the L4S queue is to be served; one of the two is not empty.
+    /// Returns whether the L4S queue is to be served; one of the two is not empty.
     fn serves_l4s(&self) -> bool {
         let (Some(l4s), Some(classic)) = (self.l4s.fifo.head(), self.classic.fifo.head()) else {
             return !self.l4s.fifo.is_empty();
@@ -117,7 +117,7 @@ impl Dualpi2 {
     /// Keeps the account of the round robin after `bytes` of the L4S or the classic queue have been served.
     fn charge(&mut self, l4s: bool, bytes: u32) {
         let DualScheduler::Weighted { classic_percent } = self.spec.scheduler else { return };
-        // Without competition nobody owes anything.
+        // Without competition no queue owes anything.
         if self.l4s.fifo.is_empty() || self.classic.fifo.is_empty() {
             self.owed = 0;
             return;
@@ -126,9 +126,9 @@ impl Dualpi2 {
         self.owed += if l4s { classic } else { classic - 100 } * i64::from(bytes);
     }
 
-    /// The L4S queue's own probability for a packet that has waited for `delay`.
+    /// Returns the L4S queue's own probability for a packet that has waited for `delay`.
     fn native(&self, delay: Duration) -> f64 {
-        // The packet has been taken out already.
+        // The packet has been removed already.
         if self.l4s.fifo.packets() < u64::from(self.spec.l4s_packets) {
             return 0.0;
         }
@@ -141,7 +141,7 @@ impl Dualpi2 {
         }
     }
 
-    /// Whether an L4S packet goes on, marked or not (RFC 9332 appendix A.2).
+    /// Returns whether an L4S packet passes, marked or not (RFC 9332 appendix A.2).
     fn passes_l4s(&mut self, now: Instant, packet: &mut QueuedPacket) -> bool {
         let (classic, coupled) = (self.classic_probability(), self.coupled_probability());
         if coupled < 1.0 {
@@ -151,7 +151,7 @@ impl Dualpi2 {
             }
             return true;
         }
-        // Overload: the mark says all it can, so the classic drop comes back, and all the others are marked.
+        // Overload: marks alone no longer suffice, so the classic drop returns, and all the others are marked.
         if self.l4s.recur(classic) {
             return false;
         }
@@ -161,7 +161,7 @@ impl Dualpi2 {
         true
     }
 
-    /// Whether a classic packet goes on, marked or not.
+    /// Returns whether a classic packet passes, marked or not.
     fn passes_classic(&mut self, packet: &mut QueuedPacket) -> bool {
         let classic = self.classic_probability();
         // p_Cmax, where the coupled probability reaches 1: beyond it ECN no longer spares a packet.
@@ -207,6 +207,16 @@ impl Queue for Dualpi2 {
             }
             drop(packet, Cause::Aqm);
         }
+    }
+
+    fn set_limit(&mut self, limit: Limit) -> bool {
+        self.spec.limit = limit;
+        true
+    }
+
+    fn set_ecn(&mut self, ecn: bool) -> bool {
+        self.spec.ecn = ecn;
+        true
     }
 
     fn take(&mut self) -> Option<QueuedPacket> {

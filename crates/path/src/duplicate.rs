@@ -26,7 +26,7 @@ impl Duplicate {
     /// How many a direction may have: one for each bit of a copy's number.
     pub const MOST: usize = 8;
 
-    /// The `nth` of its direction, counted from 0, its draws from `random` alone.
+    /// Makes the `nth` of its direction, counted from 0; its draws use `random` alone.
     pub fn new(id: StageId, spec: &DuplicateSpec, nth: usize, random: RandomStream) -> Self {
         assert!(nth < Self::MOST, "duplicating stage {nth} of at most {}", Self::MOST);
         let chance = Chance::new(spec.probability);

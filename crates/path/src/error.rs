@@ -1,4 +1,4 @@
-//! What can be wrong with a path's specification.
+//! Faults of a path's specification.
 
 use streamgauge_base::{Direction, Duration};
 
@@ -11,7 +11,7 @@ pub enum SpecError {
     /// Stage ids have 8 bits.
     #[error("path.{direction}: {1} stages are too many; both directions together have at most 256", direction = name(.0))]
     TooManyStages(Direction, usize),
-    /// Random streams and the record go by the name.
+    /// Random streams and the record use the name.
     #[error("path.{direction}: two stages are called {1:?}; names are unique within it", direction = name(.0))]
     DuplicateName(Direction, String),
     /// One stage's settings.
@@ -21,18 +21,18 @@ pub enum SpecError {
         direction: Direction,
         /// Its name.
         stage: String,
-        /// What is wrong.
+        /// The fault.
         problem: StageProblem,
     },
 }
 
-/// What is wrong with a stage's settings.
+/// Faults of a stage's settings.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum StageProblem {
     /// The name is empty.
     #[error("a stage needs a name")]
     EmptyName,
-    /// What a firewall can do nothing with.
+    /// Ports that a firewall cannot use.
     #[error("ports: {0}")]
     Ports(String),
     /// Not a probability.
@@ -60,7 +60,7 @@ pub enum StageProblem {
         packet: u64,
     },
     /// Its mean would be infinite.
-    #[error("jitter: a Pareto distribution's shape is above 1, so that it has a mean, not {0}")]
+    #[error("jitter: a Pareto distribution's shape must be above 1, for a mean; got {0}")]
     ParetoShape(f64),
     /// No gamma distribution.
     #[error("jitter: a gamma distribution's shape is above 0, not {0}")]
@@ -97,7 +97,7 @@ pub enum StageProblem {
     #[error("every: every n-th packet waits, so n is at least 1")]
     EveryZeroth,
     /// Not an MTU.
-    #[error("an MTU lies between 68 bytes, which RFC 791 asks of every link, and 65535, not {0}")]
+    #[error("an MTU lies between 68 (RFC 791) and 65535 bytes, got {0}")]
     Mtu(u32),
     /// Copies have 8 bits for their numbers.
     #[error("{0} duplicating stages in a direction are too many; there are at most 8")]
@@ -125,7 +125,7 @@ pub enum StageProblem {
     #[error("the rate is 0 bit/s throughout, so nothing would ever leave")]
     NoRate,
     /// A queue that no packet fits into.
-    #[error("the queue's limit is {bytes} bytes even at the highest rate, less than any packet has")]
+    #[error("the queue's limit is {bytes} bytes at the highest rate, less than any packet")]
     LimitBytes {
         /// At the highest rate.
         bytes: u64,
@@ -137,25 +137,25 @@ pub enum StageProblem {
         setting: &'static str,
         /// As given.
         given: String,
-        /// What it must be.
+        /// The required value.
         expected: &'static str,
     },
     /// A queue of no packets.
-    #[error("the queue's limit is 0 packets; the packet being sent counts, so it is at least 1")]
+    #[error("the queue's limit is 0 packets; the packet being sent counts, so give 1 or more")]
     LimitPackets,
     /// A setting out of its range.
     #[error("{key}: {given}; expected {expected}")]
     Value {
         /// The key, as in the plan.
         key: &'static str,
-        /// What it may be.
+        /// The allowed values.
         expected: String,
         /// As given.
         given: String,
     },
 }
 
-/// One setting of a queue manager that cannot be.
+/// Returns the error of one setting of a queue manager.
 pub(crate) fn refuse<T>(
     setting: &'static str,
     given: impl ToString,

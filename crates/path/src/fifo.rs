@@ -1,4 +1,4 @@
-//! First in, first out: what the queue disciplines are made of.
+//! First in, first out: the base of the queue disciplines.
 
 use std::collections::VecDeque;
 
@@ -42,12 +42,13 @@ impl Fifo {
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
-    /// Whether a packet of `bytes` more is within `limit`, which counts what `transmit` is sending too.
+    /// Returns whether a packet of `bytes` more is within `limit`, which counts the packet that `transmit` is sending
+    /// too.
     #[inline]
     pub fn has_room(&self, limit: Limit, bytes: u32, transmit: &TransmitState) -> bool {
         limit.holds(self.packets() + 1, self.bytes + u64::from(bytes), transmit)
     }
-    /// Takes `packet` if it is within `limit`, else gives it to `drop`.
+    /// Accepts `packet` if it is within `limit`, else gives it to `drop`.
     #[inline]
     pub fn push_within(
         &mut self,
@@ -68,7 +69,7 @@ impl Fifo {
     }
 }
 
-/// So many packets and bytes, as a record says it.
+/// Makes a depth of `packets` and `bytes`, as in a record.
 #[inline]
 pub(crate) fn depth(packets: u64, bytes: u64) -> QueueDepth {
     QueueDepth {
@@ -78,7 +79,8 @@ pub(crate) fn depth(packets: u64, bytes: u64) -> QueueDepth {
 }
 
 impl Limit {
-    /// Whether a queue of `packets` and `bytes`, beside what `transmit` is sending, is within the limit.
+    /// Returns whether a queue of `packets` and `bytes`, with the packet that `transmit` is sending, is within the
+    /// limit.
     #[inline]
     pub(crate) fn holds(self, packets: u64, bytes: u64, transmit: &TransmitState) -> bool {
         let bytes = bytes + u64::from(transmit.sending_bytes);

@@ -10,7 +10,7 @@ use crate::fifo::{Fifo, depth};
 use crate::queue::{Queue, QueuedPacket, TransmitState};
 use crate::spec::{FqCodelSpec, Limit};
 
-/// Packets that may be given up at once for want of room (RFC 8290 section 4.1).
+/// Packets that may be given up at once for lack of room (RFC 8290 section 4.1).
 const BATCH: u64 = 64;
 
 /// Flow queues by the hash of addresses and ports.
@@ -36,12 +36,12 @@ struct FlowQueue {
     control: Control,
     /// Bytes it may still send in this round.
     credits: i64,
-    /// It is in `new` or `old`.
+    /// Whether it is in `new` or `old`.
     active: bool,
 }
 
 impl FqCodel {
-    /// No packets; the hash is perturbed by a draw from `random`.
+    /// Makes the queues without packets; the hash is perturbed by a draw from `random`.
     pub fn new(spec: &FqCodelSpec, mut random: RandomStream) -> Self {
         let law =
             Law { target: spec.target, interval: spec.interval, ecn: spec.ecn, mtu: u64::from(spec.mtu) };
@@ -58,7 +58,7 @@ impl FqCodel {
         }
     }
 
-    /// The queue of a flow with this hash, in `0..flows`.
+    /// Returns the queue of a flow with this hash, in `0..flows`.
     #[inline]
     pub fn queue_of(&self, hash: u32) -> usize {
         // Two multiplications spread hashes that differ in a few bits; an odd factor loses none.
@@ -67,8 +67,8 @@ impl FqCodel {
         ((u128::from(mixed) * self.queues.len() as u128) >> 64) as usize
     }
 
-    /// Makes room: the queue with the most bytes loses half of its packets from its head, at most a batch of
-    /// them (RFC 8290 section 4.1; by packets, where Linux takes half of the bytes).
+    /// Makes room: the queue with the most bytes loses half of its packets from its head, at most a batch of them (RFC
+    /// 8290 section 4.1; by packets, where Linux drops half of the bytes).
     fn give_up(&mut self, drop: &mut impl FnMut(QueuedPacket, Cause)) {
         let active = self.new.iter().chain(&self.old);
         let longest = active.max_by_key(|&&index| (self.queues[index as usize].fifo.bytes(), Reverse(index)));
@@ -141,6 +141,16 @@ impl Queue for FqCodel {
                 queue.active = false;
             }
         }
+    }
+
+    fn set_limit(&mut self, limit: Limit) -> bool {
+        self.limit = limit;
+        true
+    }
+
+    fn set_ecn(&mut self, ecn: bool) -> bool {
+        self.law.ecn = ecn;
+        true
     }
 
     fn take(&mut self) -> Option<QueuedPacket> {

@@ -1,4 +1,4 @@
-//! What waits until times of its own, and leaves in order of these.
+//! Items that wait until times of their own, and leave in order of these.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -74,7 +74,7 @@ impl DueHeap {
         self.waiting.peek().map(|first| first.due)
     }
 
-    /// The trial is over: reports all as held, in the order in which they would have left.
+    /// Ends the trial: reports all as held, in the order in which they would have left.
     pub fn finish(&mut self, now: Instant, stage: StageId, fates: &mut impl FateSink) {
         while let Some(first) = self.waiting.pop() {
             fates.fate(&first.arrival(stage).held(now));

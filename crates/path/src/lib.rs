@@ -1,11 +1,11 @@
-//! The link model: what a packet meets between server and player. The same code runs in virtual time (sim)
-//! and under the emulator (emu).
+//! The link model: the treatment of a packet between server and player. The same code runs in virtual time (sim) and
+//! under the emulator (emu).
 //!
-//! No clock and no IO: time comes in as an argument, and departure times are logical, so that a driver that
-//! is late never adds to a packet's delay.
+//! No clock and no IO: time is an argument, and departure times are logical, so that a driver that is late never adds
+//! to a packet's delay.
 //!
 //! A [`Path`] is one direction, built from [`spec`]: a [`Chain`] of elements that implement [`Stage`]. A driver
-//! enqueues what arrives, and dequeues whenever the path asks for it:
+//! enqueues arrivals, and dequeues whenever the path asks for it:
 //!
 //! ```
 //! use streamgauge_base::{BitRate, Direction, Duration, FlowId, Instant, Item, PacketId, StageId};
@@ -19,8 +19,8 @@
 //! });
 //! let delay = StageKind::Delay(DelaySpec::constant(Duration::from_millis(10)));
 //! let stages = [
-//!     StageSpec { name: "bottleneck".into(), kind: bottleneck },
-//!     StageSpec { name: "delay".into(), kind: delay },
+//!     StageSpec { name: "bottleneck".into(), kind: bottleneck, changes: vec![] },
+//!     StageSpec { name: "delay".into(), kind: delay, changes: vec![] },
 //! ];
 //! let mut path = Path::new(&stages, StageId(0), 1, Direction::Down)?;
 //! let mut fates = (); // a record goes here
@@ -38,13 +38,13 @@
 //!
 //! # Adding an element
 //!
-//! A queue discipline implements [`Queue`] in a file of its own and gets a [`Bottleneck`] around it, with its
-//! rate, its timing and its fates, for nothing. A stage in which nothing waits is an [`Effect`], which [`Passing`]
-//! makes a stage of. Any other element implements [`Stage`]. Either way it is then a
-//! variant of [`AnyStage`] and of [`spec::QueueSpec`] or [`spec::StageKind`], whose `match`es the compiler
-//! points at, and has a test file: against a reference where there is one, and by its properties.
-//! `tests/shapes.rs` has the smallest queue that drops another flow's packet, the smallest that drops and marks
-//! when the link becomes free, and the smallest stage that sends an item twice.
+//! A queue discipline implements [`Queue`] in a file of its own and gets a [`Bottleneck`] around it, with its rate, its
+//! timing and its fates, for nothing. A stage in which nothing waits is an [`Effect`], which [`Passing`] makes a stage
+//! of. Any other element implements [`Stage`]. Either way it is then a variant of [`AnyStage`] and of
+//! [`spec::QueueSpec`] or [`spec::StageKind`] (the compiler points at their `match`es), and has a test file: against a
+//! reference where there is one, and by its properties. `tests/shapes.rs` has the smallest queue that drops another
+//! flow's packet, the smallest that drops and marks when the link becomes free, and the smallest stage that sends an
+//! item twice.
 
 #![forbid(unsafe_code)]
 
@@ -52,6 +52,7 @@ mod block;
 mod bottleneck;
 mod chain;
 mod chance;
+mod changes;
 mod codel;
 mod corrupt;
 mod delay;
@@ -106,4 +107,5 @@ pub use red::Red;
 pub use reorder::Reorder;
 pub use room::most_packets;
 pub use schedule::Schedule;
-pub use stage::{Change, Departure, Stage};
+pub use spec::Change;
+pub use stage::{Departure, Stage};

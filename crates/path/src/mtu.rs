@@ -7,12 +7,12 @@ use crate::passing::{Effect, Passing};
 use crate::schedule::{Schedule, ascending, starts_on};
 use crate::spec::MtuSpec;
 
-/// Cuts up what is longer than the MTU, or drops it where its header forbids that.
+/// Fragments packets longer than the MTU, or drops them where their header forbids that.
 ///
-/// Every fragment has an IP header without options and an Ethernet header of its own. A real router also
-/// answers what it may not cut up with ICMP "fragmentation needed" (RFC 1191 section 4); this one is silent,
-/// as many a firewall makes it (a "black hole", RFC 2923 section 2.1). What is corrupted has one wrong bit, which
-/// goes with the first fragment: one in each could cancel in the checksum, and the datagram would pass as sound.
+/// Every fragment has an IP header without options and an Ethernet header of its own. A real router also answers a
+/// packet that it may not cut up with ICMP "fragmentation needed" (RFC 1191 section 4); this one is silent, as many a
+/// firewall makes it (a "black hole", RFC 2923 section 2.1). A corrupted packet has one wrong bit, which stays in the
+/// first fragment: one in each could cancel in the checksum, and the datagram would pass as sound.
 pub type Mtu = Passing<Cutting>;
 
 /// Its length.
@@ -22,7 +22,7 @@ pub struct Cutting {
 }
 
 impl Mtu {
-    /// The stage as at time zero.
+    /// Makes the stage as at time zero.
     pub fn new(id: StageId, spec: &MtuSpec) -> Self {
         Passing::with(id, starts_on(&spec.switches), Cutting { mtu: spec.bytes })
     }
@@ -62,14 +62,14 @@ impl Effect for Cutting {
     }
 }
 
-/// The longest IP packet: what the link carries while the stage is off.
+/// The longest IP packet, which the link carries while the stage is off.
 const LONGEST: u32 = 65_535;
 
-/// What every link must carry whole (RFC 791 section 3.2).
+/// The length that every link must carry whole (RFC 791 section 3.2).
 const SHORTEST: u32 = 68;
 
 impl MtuSpec {
-    /// The MTU at time zero, if there is one then.
+    /// Returns the MTU at time zero, if there is one then.
     pub fn initial(&self) -> Option<u32> {
         starts_on(&self.switches).then_some(self.bytes)
     }

@@ -10,9 +10,9 @@ use crate::fifo::Fifo;
 use crate::queue::{Queue, QueuedPacket, TransmitState};
 use crate::spec::NistnetSpec;
 
-/// A FIFO whose limit counts packets that wait, that are being sent, and that are still in the delay behind it.
+/// A FIFO with a limit that counts packets that wait, that are being sent, and that are still in the delay behind it.
 ///
-/// What the record shows as the queue is what waits or is being sent: the delay is a stage of its own.
+/// The record shows the waiting packets and the one being sent as the queue: the delay is a stage of its own.
 #[derive(Clone, Debug)]
 pub struct Nistnet {
     packets: u64,
@@ -21,7 +21,7 @@ pub struct Nistnet {
 }
 
 impl Nistnet {
-    /// An empty queue.
+    /// Makes an empty queue.
     pub fn new(spec: &NistnetSpec) -> Self {
         Nistnet { packets: spec.packets.into(), behind: Behind::new(spec.delay), fifo: Fifo::default() }
     }
@@ -76,15 +76,15 @@ impl Behind {
         Behind { delay, leave: VecDeque::new() }
     }
 
-    /// A packet enters the delay at `at`.
+    /// Notes that a packet enters the delay at `at`.
     pub fn enter(&mut self, at: Instant) {
         if self.delay > Duration::ZERO {
             self.leave.push_back(at + self.delay);
         }
     }
 
-    /// How many wait in `fifo`, are being sent by `transmit` or are in the delay at `now`; one that leaves it just then
-    /// has left.
+    /// Returns how many wait in `fifo`, are being sent by `transmit` or are in the delay at `now`; one that leaves it
+    /// just then has left.
     pub fn held(&mut self, now: Instant, fifo: &Fifo, transmit: &TransmitState) -> u64 {
         while self.leave.front().is_some_and(|&leaves| leaves <= now) {
             self.leave.pop_front();

@@ -1,18 +1,23 @@
-//! Stages in which nothing waits: an item's fate is decided as it arrives, and what goes on leaves at that time.
+//! Stages in which nothing waits: an item's fate is decided as it arrives, and passing items leave at that time.
 
 use std::collections::VecDeque;
 
 use streamgauge_base::{Cause, FateSink, Instant, Item, QueueDepth, StageId};
 
-use crate::stage::{Arrival, Change, Departure, Stage};
+use crate::spec::Change;
+use crate::stage::{Arrival, Departure, Stage};
 
-/// What such a stage does to an item while it is switched on. While it is off, everything passes, and nothing
-/// is drawn or counted.
+/// The effect of such a stage on an item while it is switched on. While it is off, everything passes, and nothing is
+/// drawn or counted.
 pub trait Effect {
-    /// What `item` leaves as, or why it is dropped. Whatever else is made of it leaves after it, in the order in
-    /// which it is given to `make`.
+    /// Returns `item` as it leaves, or why it is dropped. Further items made of it leave after it, in the order in
+    /// which `make` gets them.
     fn meet(&mut self, item: Item, make: &mut impl FnMut(Item)) -> Result<Item, Cause>;
-    /// Name, value in SI units and unit of the setting that being `on` or off stands for.
+    /// Applies another setting of its own, which turns it on; false if it has none such.
+    fn set(&mut self, _change: Change) -> bool {
+        false
+    }
+    /// Returns name, value in SI units and unit of the setting that `on` or off represents.
     fn setting(&self, on: bool) -> (&'static str, f64, &'static str);
 }
 
@@ -71,11 +76,11 @@ impl<E: Effect> Stage for Passing<E> {
     }
 
     fn apply(&mut self, now: Instant, change: Change, fates: &mut impl FateSink) {
-        if let Change::On(on) = change {
-            self.on = on;
-            let (what, value, unit) = self.effect.setting(on);
-            fates.changed(self.id, now, what, value, unit);
-        }
+        let on = if let Change::On(on) = change { Some(on) } else { self.effect.set(change).then_some(true) };
+        let Some(on) = on else { return };
+        self.on = on;
+        let (what, value, unit) = self.effect.setting(on);
+        fates.changed(self.id, now, what, value, unit);
     }
 
     #[inline]

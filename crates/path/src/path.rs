@@ -1,6 +1,6 @@
 //! One direction of a path, built from its specification.
 
-use streamgauge_base::{Direction, Duration, FateSink, Instant, Item, RandomStream, StageId};
+use streamgauge_base::{Direction, Duration, FateSink, Instant, Item, QueueDepth, RandomStream, StageId};
 
 use crate::block::Block;
 use crate::bottleneck::Bottleneck;
@@ -21,16 +21,17 @@ use crate::pie::Pie;
 use crate::red::Red;
 use crate::reorder::Reorder;
 use crate::schedule::Schedule;
+use crate::spec::Change;
 use crate::spec::{BottleneckSpec, QueueSpec, StageKind, StageSpec};
-use crate::stage::{Change, Departure, Stage};
+use crate::stage::{Departure, Stage};
 
-/// One direction of a path: what sim and the emulator drive. See [`Chain`] for how.
+/// One direction of a path, which sim and the emulator drive. See [`Chain`] for how.
 pub type Path = Chain<AnyStage>;
 
 impl Path {
-    /// The path of `stages`, whose ids count up from `first_stage`: zero for down, and for up the number of
-    /// down's stages. Random draws depend on `seed`, `direction` and a stage's name alone, so adding a
-    /// stage changes no other stage's draws.
+    /// Makes the path of `stages`; their ids count up from `first_stage`: zero for down, and for up the number of
+    /// down's stages. Random draws depend on `seed`, `direction` and a stage's name alone, so adding a stage changes no
+    /// other stage's draws.
     pub fn new(
         stages: &[StageSpec],
         first_stage: StageId,
@@ -57,7 +58,11 @@ impl Path {
                 return Err(refuse(StageProblem::TooManyDuplicates(duplicates)));
             }
             let id = StageId(first_stage.0 + index as u8);
-            built.push(AnyStage::build(spec, id, seed, direction, copier));
+            let (stage, mut schedule) = AnyStage::build(spec, id, seed, direction, copier);
+            for &(at, change) in &spec.changes {
+                schedule.add(Instant::ZERO + at, change);
+            }
+            built.push((stage, schedule));
         }
         let bottleneck = stages.iter().position(|spec| matches!(spec.kind, StageKind::Bottleneck(_)));
         Ok(Chain::of(built, bottleneck.unwrap_or(0)))
@@ -102,7 +107,7 @@ pub enum AnyStage {
 }
 
 impl AnyStage {
-    /// `copier` counts the stages before it in its direction that duplicate.
+    /// Builds a stage; `copier` counts the stages before it in its direction that duplicate.
     fn build(
         spec: &StageSpec,
         id: StageId,
@@ -154,7 +159,7 @@ impl AnyStage {
                 };
                 (stage, rate.schedule())
             }
-            StageKind::Delay(delay) if delay.is_plain() => {
+            StageKind::Delay(delay) if delay.is_plain() && !spec.changes.iter().any(is_jitter) => {
                 (AnyStage::Delay(Delay::new(id, delay.initial())), delay.schedule())
             }
             StageKind::Delay(delay) => {
@@ -179,10 +184,21 @@ impl AnyStage {
     }
 }
 
+fn is_jitter(change: &(Duration, Change)) -> bool {
+    matches!(change.1, Change::Jitter(_))
+}
+
 impl StageSpec {
     fn check(&self) -> Result<(), StageProblem> {
         if self.name.is_empty() {
             return Err(StageProblem::EmptyName);
+        }
+        for &(_, change) in &self.changes {
+            self.takes(change)?;
+        }
+        if let Some(pair) = self.changes.windows(2).find(|pair| pair[1].0 < pair[0].0) {
+            let given = format!("{:?} behind {:?}", pair[1].0, pair[0].0);
+            return Err(StageProblem::value("changes", "times that never go back", given));
         }
         match &self.kind {
             StageKind::Loss(loss) => loss.check(),
@@ -197,6 +213,23 @@ impl StageSpec {
             StageKind::Corrupt(corrupt) => corrupt.check(),
             StageKind::Mtu(mtu) => mtu.check(),
             StageKind::Block(block) => block.check(),
+        }
+    }
+}
+
+impl AnyStage {
+    /// Returns a bottleneck's content, the packet being sent included; none of other stages.
+    pub fn depth(&self) -> QueueDepth {
+        match self {
+            AnyStage::Droptail(bottleneck) => bottleneck.depth(),
+            AnyStage::Nistnet(bottleneck) => bottleneck.depth(),
+            AnyStage::Drd(bottleneck) => bottleneck.depth(),
+            AnyStage::Red(bottleneck) => bottleneck.depth(),
+            AnyStage::Codel(bottleneck) => bottleneck.depth(),
+            AnyStage::FqCodel(bottleneck) => bottleneck.depth(),
+            AnyStage::Pie(bottleneck) => bottleneck.depth(),
+            AnyStage::Dualpi2(bottleneck) => bottleneck.depth(),
+            _ => QueueDepth::default(),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! PIE: drops arrivals at random, with a probability that a proportional integral controller sets (RFC 8033).
 //!
-//! Of the RFC's optional parts: ECN (section 5.1), both ways of finding the delay (4.3 and 5.2),
-//! de-randomisation (5.4) and the cap on the adjustment (5.5). It is always on: the switch of section 5.3
-//! saves a router work that a model need not save.
+//! The implemented optional parts of the RFC: ECN (section 5.1), both ways of finding the delay (4.3 and 5.2),
+//! de-randomisation (5.4) and the cap on the adjustment (5.5). It is always on: the switch of section 5.3 saves a
+//! router work that a model need not save.
 
 use streamgauge_base::{Cause, Duration, Instant, QueueDepth, RandomStream};
 
@@ -14,7 +14,7 @@ use crate::ticks::Ticks;
 /// DQ_THRESHOLD, bytes of a measurement of the departure rate (RFC 8033 section 5.2).
 const DQ_THRESHOLD: u64 = 1 << 14;
 
-/// A FIFO whose arrivals PIE drops or marks.
+/// A FIFO with PIE, which drops or marks arrivals.
 #[derive(Clone, Debug)]
 pub struct Pie {
     limit: Limit,
@@ -40,7 +40,7 @@ struct Control {
 /// Cycles of measuring the departure rate.
 #[derive(Clone, Copy, Debug, Default)]
 struct Departures {
-    /// When the cycle began and what has left since; `None` between two.
+    /// Time when the cycle began and the bytes that have left since; `None` between two.
     cycle: Option<(Instant, u64)>,
     /// Mean time, s, in which DQ_THRESHOLD bytes leave.
     avg_dq_time: Option<f64>,
@@ -71,7 +71,7 @@ impl Control {
         }
     }
 
-    /// One update (RFC 8033 section 4.2, with the cap of section 5.5) of a queue of `bytes`.
+    /// Performs one update (RFC 8033 section 4.2, with the cap of section 5.5) of a queue of `bytes`.
     fn update(&mut self, bytes: u64) {
         if self.spec.delay == PieDelay::DepartureRate {
             // Little's law; no measurement yet means that no queue has been long enough for one.
@@ -99,7 +99,7 @@ impl Control {
         self.burst_allowance = self.burst_allowance.saturating_sub(self.spec.update);
     }
 
-    /// Whether further updates, while `bytes` wait, would change nothing.
+    /// Returns whether further updates, while `bytes` wait, would change nothing.
     fn rests(&self, bytes: u64) -> bool {
         (bytes == 0 || self.spec.delay == PieDelay::Timestamps)
             && self.drop_prob == 0.0
@@ -108,7 +108,7 @@ impl Control {
             && self.burst_allowance == Duration::ZERO
     }
 
-    /// Whether an arrival at a queue of `bytes` is to be dropped or marked (section 4.1, with section 5.4).
+    /// Returns whether an arrival at a queue of `bytes` is to be dropped or marked (section 4.1, with section 5.4).
     fn drops(&mut self, bytes: u64, random: &mut RandomStream) -> bool {
         if self.drop_prob == 0.0 && self.is_low(self.current_qdelay) && self.is_low(self.qdelay_old) {
             self.burst_allowance = self.spec.max_burst;
@@ -116,7 +116,7 @@ impl Control {
         if self.burst_allowance > Duration::ZERO {
             return false;
         }
-        // What keeps PIE work-conserving.
+        // This keeps PIE work-conserving.
         if self.is_low(self.qdelay_old) && self.drop_prob < 0.2 {
             return false;
         }
@@ -144,7 +144,7 @@ impl Control {
 }
 
 impl Departures {
-    /// `packet` leaves a queue, in which `left` bytes remain (RFC 8033 section 5.2).
+    /// Notes that `packet` leaves a queue, in which `left` bytes remain (RFC 8033 section 5.2).
     fn departed(&mut self, now: Instant, packet: u32, left: u64) {
         if self.cycle.is_none() && left >= DQ_THRESHOLD {
             self.cycle = Some((now, 0));
@@ -166,7 +166,7 @@ impl Departures {
 }
 
 impl Pie {
-    /// An empty queue, whose drops draw from `random`.
+    /// Makes an empty queue, with drops that draw from `random`.
     pub fn new(spec: &PieSpec, random: RandomStream) -> Self {
         Pie {
             limit: spec.limit,
@@ -177,7 +177,7 @@ impl Pie {
         }
     }
 
-    /// The drop probability as of the last event.
+    /// Returns the drop probability as of the last event.
     pub fn drop_probability(&self) -> f64 {
         self.control.drop_prob
     }
@@ -233,6 +233,16 @@ impl Queue for Pie {
             }
         }
         Some(packet)
+    }
+
+    fn set_limit(&mut self, limit: Limit) -> bool {
+        self.limit = limit;
+        true
+    }
+
+    fn set_ecn(&mut self, ecn: bool) -> bool {
+        self.control.spec.ecn = ecn;
+        true
     }
 
     fn take(&mut self) -> Option<QueuedPacket> {

@@ -4,28 +4,29 @@ use streamgauge_base::{BitRate, Duration};
 
 use crate::spec::{Limit, QueueSpec, RateSpec, ShaperSpec, StageKind, StageSpec};
 
-/// What is so wide that it does not show.
+/// A rate so high that it has no visible effect.
 const WIDE: BitRate = BitRate::from_bps(100_000_000_000);
 
-/// And holds any train.
+/// It holds any train.
 const WIDE_PACKETS: u32 = 100_000;
 
-/// The same path at rest: what varies over time keeps its value at time zero, and a trace its mean, sent
-/// serially whatever the shaper; nothing is lost, reordered, duplicated, corrupted or blocked; delay has no
-/// jitter and is the same for every flow. A rate that is zero then keeps the first that is not, since a link
-/// that holds everything cannot be measured. An MTU stays if it is in force then: what is sent must fit. Any
-/// queue discipline gives way to drop-tail of the same limit, because the pre-flight overfills the queue to
-/// find the rate, the delay and the limit of the machinery, in which an active queue manager would interfere;
-/// what that one did is checked when the trial's record is replayed.
+/// Returns the same path at rest: a setting that varies over time keeps its value at time zero, and a trace its mean,
+/// sent serially with any shaper; nothing is lost, reordered, duplicated, corrupted or blocked; delay has no jitter and
+/// is the same for every flow. A rate that is zero then keeps the first that is not, since a link that holds everything
+/// cannot be measured. An MTU stays if it is in force then: sent packets must fit. Any queue discipline is replaced by
+/// drop-tail of the same limit, because the pre-flight overfills the queue to find the rate, the delay and the limit of
+/// the machinery, in which an active queue manager would interfere; that manager's decisions are checked when the
+/// trial's record is replayed.
 ///
-/// Of several bottlenecks all but the one that is measured ([`measured_bottleneck`]) are so wide that they do not show:
-/// what a train makes of a queue tells nothing behind another that spaces it out. What those did is in the record too.
+/// All bottlenecks but the measured one ([`measured_bottleneck`]) are so wide that they do not show: a train behind a
+/// queue yields no measurement if another queue spaces it out. Their decisions are in the record too.
 ///
 /// Stages stay where they are, switched off for good, so ids mean the same.
 pub fn at_rest(stages: &[StageSpec]) -> Vec<StageSpec> {
     let measured = measured_bottleneck(stages);
     let mut stages = stages.to_vec();
     for (place, stage) in stages.iter_mut().enumerate() {
+        stage.changes.clear();
         match &mut stage.kind {
             StageKind::Loss(loss) => loss.switches = off(),
             StageKind::Reorder(reorder) => reorder.switches = off(),
@@ -54,12 +55,12 @@ pub fn at_rest(stages: &[StageSpec]) -> Vec<StageSpec> {
     stages
 }
 
-/// The first rate that is not zero.
+/// Returns the first rate that is not zero.
 fn resting(rate: &RateSpec) -> BitRate {
     rate.rates().into_iter().find(|rate| rate.as_bps() > 0).unwrap_or(rate.initial())
 }
 
-/// The place of the bottleneck that is slowest at rest, which the pre-flight measures: the first of equals.
+/// Returns the place of the bottleneck that is slowest at rest, which the pre-flight measures: the first of equals.
 pub fn measured_bottleneck(stages: &[StageSpec]) -> Option<usize> {
     let rate = |stage: &StageSpec| match &stage.kind {
         StageKind::Bottleneck(bottleneck) => Some(resting(&bottleneck.rate).as_bps()),

@@ -1,7 +1,8 @@
-//! The face of a queue discipline, and what it holds.
+//! The interface of a queue discipline, and the packets that it holds.
 
 use streamgauge_base::{BitRate, Cause, Ecn, Instant, Item, QueueDepth, StageId};
 
+use crate::spec::Limit;
 use crate::stage::Arrival;
 
 /// A packet in a bottleneck.
@@ -9,9 +10,9 @@ use crate::stage::Arrival;
 pub struct QueuedPacket {
     /// The packet; a queue manager sets CE here.
     pub item: Item,
-    /// When it arrived.
+    /// Time when it arrived.
     pub t_in: Instant,
-    /// What the bottleneck held then, before it, the packet being sent included.
+    /// The bottleneck's content then, before it, the packet being sent included.
     pub queue: QueueDepth,
     /// Its bytes in the bottleneck's layer.
     pub bytes: u32,
@@ -20,8 +21,8 @@ pub struct QueuedPacket {
 }
 
 impl QueuedPacket {
-    /// Sets CE and returns true, or returns false for a packet that is not ECN-capable (RFC 3168 section 5).
-    /// One that says CE already says all there is to say: it counts as signalled, but not as marked here.
+    /// Sets CE and returns true, or returns false for a packet that is not ECN-capable (RFC 3168 section 5). A packet
+    /// that already has CE cannot be marked further: it counts as signalled, but not as marked here.
     #[inline]
     pub fn mark(&mut self) -> bool {
         match self.item.ecn {
@@ -40,7 +41,7 @@ impl QueuedPacket {
     }
 }
 
-/// What a queue sees of the transmission that it feeds.
+/// The queue's view of the transmission that it feeds.
 #[derive(Clone, Copy, Debug)]
 pub struct TransmitState {
     /// The rate in force.
@@ -51,10 +52,10 @@ pub struct TransmitState {
     pub sending_packets: u32,
 }
 
-/// A queue discipline: decides which packets wait, which are dropped or marked, and which goes next. Every
-/// packet pushed comes out exactly once: popped, dropped or, at the end, taken.
+/// A queue discipline: decides which packets wait, which are dropped or marked, and which is next. Every packet pushed
+/// leaves exactly once: popped, dropped or, at the end, removed.
 pub trait Queue {
-    /// Takes `packet` at `now`. Whatever is given up for it, itself or others that wait, goes to `drop`.
+    /// Accepts `packet` at `now`. Each packet given up for it, itself or others that wait, is passed to `drop`.
     fn push(
         &mut self,
         now: Instant,
@@ -62,20 +63,28 @@ pub trait Queue {
         transmit: &TransmitState,
         drop: &mut impl FnMut(QueuedPacket, Cause),
     );
-    /// The packet to send next, at `now`, when the link has become free. What is given up on the way goes to
-    /// `drop`. `None` only if nothing waits any more.
+    /// Returns the packet to send next, at `now`, when the link has become free. Packets given up on the way are passed
+    /// to `drop`. `None` only if nothing waits any more.
     fn pop(
         &mut self,
         now: Instant,
         transmit: &TransmitState,
         drop: &mut impl FnMut(QueuedPacket, Cause),
     ) -> Option<QueuedPacket>;
-    /// The transmission of `packet` has ended at `at`; `pop` at the same time comes next. A manager that
+    /// Notes that the transmission of `packet` has ended at `at`; `pop` at the same time follows. A manager that
     /// measures how fast the link drains counts here.
     #[inline]
     fn sent(&mut self, _at: Instant, _packet: &QueuedPacket) {}
-    /// Takes out any packet that waits, without a decision: the trial is over.
+    /// Sets the limit from now on; false if it cannot be changed to that. Packets that wait stay.
+    fn set_limit(&mut self, _limit: Limit) -> bool {
+        false
+    }
+    /// Marks from now on, or does not; false if it never marks.
+    fn set_ecn(&mut self, _ecn: bool) -> bool {
+        false
+    }
+    /// Removes any packet that waits, without a decision: the trial is over.
     fn take(&mut self) -> Option<QueuedPacket>;
-    /// What waits, the packet being sent not included.
+    /// Returns the waiting packets, the packet being sent not included.
     fn depth(&self) -> QueueDepth;
 }

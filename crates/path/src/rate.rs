@@ -1,14 +1,14 @@
-//! Rates over time, as specifications: what they start with, how they change, whether they can be.
+//! Rates over time, as specifications: their start, their changes and their validity.
 
 use streamgauge_base::{BitRate, Duration};
 
 use crate::error::StageProblem;
 use crate::schedule::{Schedule, ascending};
+use crate::spec::Change;
 use crate::spec::{CbqSpec, Layer, OpportunitiesSpec, RateSpec, ShaperSpec, SleepingSpec, TokenBucketSpec};
-use crate::stage::Change;
 
 impl RateSpec {
-    /// The rate at time zero; of a trace its mean over the period.
+    /// Returns the rate at time zero; of a trace its mean over the period.
     pub fn initial(&self) -> BitRate {
         match self {
             RateSpec::Constant(rate) => *rate,
@@ -18,7 +18,7 @@ impl RateSpec {
         }
     }
 
-    /// Every rate it ever takes, in order of first use.
+    /// Returns every rate it ever has, in order of first use.
     pub fn rates(&self) -> Vec<BitRate> {
         match self {
             RateSpec::Constant(rate) => vec![*rate],
@@ -28,8 +28,8 @@ impl RateSpec {
         }
     }
 
-    /// The rate at time zero and every change after it. A trace has its mean and no changes: an event for each
-    /// opportunity would say nothing that the trace does not.
+    /// Returns the rate at time zero and every change after it. A trace has its mean and no changes: an event for each
+    /// opportunity would only repeat the trace.
     pub(crate) fn schedule(&self) -> Schedule {
         match self {
             RateSpec::Constant(rate) => Schedule::once(Change::Rate(*rate)),
@@ -67,7 +67,7 @@ impl RateSpec {
 }
 
 impl OpportunitiesSpec {
-    /// What it can carry in a period, by the period: rounded down to a bit/s, but never none.
+    /// Returns the bytes that it can carry in a period, by the period: rounded down to a bit/s, but never none.
     pub fn mean(&self) -> BitRate {
         let bits = self.times.len() as u128 * u128::from(self.bytes) * 8_000_000_000;
         let mean = bits / u128::from(self.period.as_nanos().max(1));
@@ -100,7 +100,7 @@ impl OpportunitiesSpec {
 }
 
 impl ShaperSpec {
-    /// Whether it can shape `rate`, with packets of this layer.
+    /// Returns whether it can shape `rate`, with packets of this layer.
     pub(crate) fn check(&self, rate: &RateSpec, layer: Layer) -> Result<(), StageProblem> {
         if matches!(rate, RateSpec::Opportunities(_)) && *self != ShaperSpec::Serial {
             let expected = "no other shaper beside a trace of opportunities, which is one itself";
@@ -130,6 +130,10 @@ impl TokenBucketSpec {
 
     fn check(&self, layer: Layer) -> Result<(), StageProblem> {
         let packet = layer.full_packet();
+        if let Some(initial) = self.initial.filter(|initial| *initial > self.burst) {
+            let expected = format!("at most the burst, {} bytes", self.burst);
+            return Err(StageProblem::value("shaper.token_bucket.initial", &expected, initial.to_string()));
+        }
         if (packet..=Self::LARGEST).contains(&self.burst) {
             return Ok(());
         }

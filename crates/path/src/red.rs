@@ -6,14 +6,14 @@ use streamgauge_base::{Cause, Instant, QueueDepth, RandomStream};
 
 use crate::fifo::Fifo;
 use crate::queue::{Queue, QueuedPacket, TransmitState};
-use crate::spec::RedSpec;
+use crate::spec::{Limit, RedSpec};
 
-/// A FIFO whose arrivals are dropped or marked by an average of its length, the packet being sent included.
+/// A FIFO that drops or marks arrivals by an average of its length, the packet being sent included.
 ///
-/// The average is taken at each arrival: avg <- (1 - w) avg + w q. If the link was at rest, it is instead as if the m
+/// The average is updated at each arrival: avg <- (1 - w) avg + w q. If the link was at rest, it is instead as if the m
 /// mean packets that could have left since had found an empty queue: avg <- (1 - w)^m avg (figure 2 of the paper).
 ///
-/// Drops are spaced out evenly (section 7, method 2): with `count` packets taken since the last drop or mark, the
+/// Drops are spaced out evenly (section 7, method 2): with `count` packets accepted since the last drop or mark, the
 /// probability is p / (1 - count p), so that the gap to the next is uniform on 1 to 1/p packets. In byte mode p and
 /// `count` are in units of the mean packet, so that a long packet is as likely to be hit as its bytes in short ones
 /// (section 5; as in ns).
@@ -26,14 +26,14 @@ pub struct Red {
     fifo: Fifo,
     random: RandomStream,
     average: f64,
-    /// Packets, or mean packets' worth of bytes, taken since the last drop or mark.
+    /// Packets, or mean packets' worth of bytes, accepted since the last drop or mark.
     count: f64,
     /// Since when the link rests.
     resting: Option<Instant>,
 }
 
 impl Red {
-    /// An empty queue at rest; its draws come from `random` alone, one for each arrival that may be hit.
+    /// Makes an empty queue at rest; its draws use `random` alone, one for each arrival that may be hit.
     pub fn new(spec: &RedSpec, random: RandomStream) -> Self {
         let (min, max, counts_bytes) = spec.thresholds().unwrap_or((1, 2, false));
         Red {
@@ -49,12 +49,12 @@ impl Red {
         }
     }
 
-    /// The average, as at the last arrival: bytes or packets.
+    /// Returns the average, as at the last arrival: bytes or packets.
     pub fn average(&self) -> f64 {
         self.average
     }
 
-    /// p_b of the paper, before drops are spaced out: of a packet (of mean length) at the average of the last
+    /// Returns p_b of the paper, before drops are spaced out: of a packet (of mean length) at the average of the last
     /// arrival.
     pub fn probability(&self) -> f64 {
         let most = self.spec.max_probability;
@@ -85,7 +85,7 @@ impl Red {
         }
     }
 
-    /// Whether an arrival of `bytes` is hit, and at once how the gap to the next one counts.
+    /// Returns whether an arrival of `bytes` is hit, and at once how the gap to the next one counts.
     fn hits(&mut self, bytes: u32) -> bool {
         let p = self.probability();
         if p <= 0.0 {
@@ -94,7 +94,7 @@ impl Red {
         }
         let size = if self.counts_bytes { f64::from(bytes) / f64::from(self.spec.mean_packet) } else { 1.0 };
         let spaced = p * size / (1.0 - self.count * p);
-        // Once 1/p have been taken, the next is due.
+        // Once 1/p have been accepted, the next is due.
         let hit = p >= 1.0
             || self.count * p >= 1.0
             || spaced >= 1.0
@@ -139,6 +139,16 @@ impl Queue for Red {
         next
     }
 
+    fn set_limit(&mut self, limit: Limit) -> bool {
+        self.spec.limit = limit;
+        true
+    }
+
+    fn set_ecn(&mut self, ecn: bool) -> bool {
+        self.spec.ecn = ecn;
+        true
+    }
+
     fn take(&mut self) -> Option<QueuedPacket> {
         self.fifo.pop()
     }
@@ -148,7 +158,7 @@ impl Queue for Red {
     }
 }
 
-/// `base`^`exponent` by squaring: multiplications alone, so the same bits on every machine.
+/// Returns `base`^`exponent` by squaring: multiplications alone, so the same bits on every machine.
 fn power(base: f64, exponent: u64) -> f64 {
     let (mut result, mut base, mut exponent) = (1.0, base, exponent);
     while exponent > 0 && result > 0.0 {

@@ -6,11 +6,12 @@ use crate::chance::{Chance, probability};
 use crate::error::StageProblem;
 use crate::heap::DueHeap;
 use crate::schedule::{Schedule, ascending, starts_on};
+use crate::spec::Change;
 use crate::spec::ReorderSpec;
-use crate::stage::{Change, Departure, Stage};
+use crate::stage::{Departure, Stage};
 
-/// Lets chosen packets wait while all others pass at once. While it is off it chooses none, draws nothing and
-/// counts nothing; what waits then goes on waiting for its time.
+/// Lets chosen packets wait while all others pass at once. While it is off it chooses none, draws nothing and counts
+/// nothing; packets that wait then still wait for their time.
 #[derive(Clone, Debug)]
 pub struct Reorder {
     id: StageId,
@@ -24,7 +25,7 @@ pub struct Reorder {
 }
 
 impl Reorder {
-    /// An empty stage, its draws from `random` alone.
+    /// Makes an empty stage; its draws use `random` alone.
     pub fn new(id: StageId, spec: &ReorderSpec, random: RandomStream) -> Self {
         Reorder {
             id,
@@ -80,7 +81,7 @@ impl Stage for Reorder {
 }
 
 impl ReorderSpec {
-    /// Mean share of packets that wait.
+    /// Returns the mean share of packets that wait.
     pub fn ratio(&self) -> f64 {
         self.probability.unwrap_or_else(|| self.every.map_or(0.0, |every| 1.0 / every as f64))
     }

@@ -1,17 +1,20 @@
 //! Settings that change at given times.
 
+use std::collections::VecDeque;
 use std::vec;
 
 use streamgauge_base::{Duration, Instant};
 
 use crate::error::StageProblem;
-use crate::stage::Change;
+use crate::spec::Change;
 
 /// A stage's settings over time: the value at time zero, then every change, each at its exact time.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     next: Option<(Instant, Change)>,
     rest: Rest,
+    /// Changes beside those of the stage's own settings, ascending; at one time they are behind them.
+    added: VecDeque<(Instant, Change)>,
 }
 
 #[derive(Clone, Debug)]
@@ -26,12 +29,12 @@ enum Rest {
 }
 
 impl Schedule {
-    /// Nothing to say, now or later.
+    /// Makes a schedule without changes, now or later.
     pub fn none() -> Self {
         Schedule::listed([])
     }
 
-    /// A value that holds throughout.
+    /// Makes a schedule of one value throughout.
     pub fn once(value: Change) -> Self {
         Schedule::listed([(Duration::ZERO, value)])
     }
@@ -42,30 +45,42 @@ impl Schedule {
         Schedule::of(Rest::Listed(changes.into_iter()))
     }
 
-    /// On or off, from `switches` on: on at time zero unless the first of them is there.
+    /// Makes a schedule that is on or off by `switches`: on at time zero unless the first of them is there.
     pub(crate) fn switched(list: &[(Duration, bool)]) -> Self {
         Schedule::listed(switches(list))
     }
 
-    /// `first` for half a period, `second` for the rest of it, and again. An edge is computed from the period
-    /// alone, so none drifts.
+    /// Makes a schedule of `first` for half a period, `second` for the rest of it, and again. An edge is computed from
+    /// the period alone, so none drifts.
     pub fn alternating(first: Change, second: Change, period: Duration) -> Self {
         Schedule::of(Rest::Alternating { values: [first, second], period, edges: 0 })
     }
 
     fn of(rest: Rest) -> Self {
-        let mut schedule = Schedule { next: None, rest };
+        let mut schedule = Schedule { next: None, rest, added: VecDeque::new() };
         schedule.pop();
         schedule
     }
 
-    /// When the next change is due; `FAR_FUTURE` after the last.
-    pub fn next_at(&self) -> Instant {
-        self.next.map_or(Instant::FAR_FUTURE, |(at, _)| at)
+    /// Returns the same with one change more, which is behind others of its time.
+    pub fn add(&mut self, at: Instant, change: Change) {
+        let place = self.added.partition_point(|&(earlier, _)| earlier <= at);
+        self.added.insert(place, (at, change));
     }
 
-    /// Takes the next change.
+    /// Returns when the next change is due; `FAR_FUTURE` after the last.
+    pub fn next_at(&self) -> Instant {
+        let own = self.next.map_or(Instant::FAR_FUTURE, |(at, _)| at);
+        self.added.front().map_or(own, |&(at, _)| own.min(at))
+    }
+
+    /// Removes and returns the next change.
     pub fn pop(&mut self) -> Option<(Instant, Change)> {
+        if let Some(&(added, _)) = self.added.front()
+            && self.next.is_none_or(|(own, _)| added < own)
+        {
+            return self.added.pop_front();
+        }
         let following = match &mut self.rest {
             Rest::Listed(changes) => changes.next().map(|(at, change)| (Instant::ZERO + at, change)),
             Rest::Alternating { values, period, edges } => {
@@ -80,12 +95,12 @@ impl Schedule {
     }
 }
 
-/// Whether what `switches` turns on and off is on at time zero.
+/// Returns whether the part that `switches` turns on and off is on at time zero.
 pub(crate) fn starts_on(switches: &[(Duration, bool)]) -> bool {
     switches.first().is_none_or(|&(at, on)| at > Duration::ZERO || on)
 }
 
-/// The state at time zero and every switch after it.
+/// Returns the state at time zero and every switch after it.
 pub(crate) fn switches(list: &[(Duration, bool)]) -> impl Iterator<Item = (Duration, Change)> {
     let first = (Duration::ZERO, starts_on(list));
     let later = list.iter().copied().filter(|&(at, _)| at > Duration::ZERO);

@@ -1,56 +1,44 @@
 //! The trait that every element of a path implements.
 
-use streamgauge_base::{
-    BitRate, Cause, Duration, Fate, FateSink, Instant, Item, Outcome, QueueDepth, StageId,
-};
+use streamgauge_base::{Cause, Duration, Fate, FateSink, Instant, Item, Outcome, QueueDepth, StageId};
 
-/// An item that has left a stage. The item stands first, so that it is copied in the same pieces as it was written.
+use crate::spec::Change;
+
+/// An item that has left a stage. The item is first, so that it is copied in the same pieces as it was written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub struct Departure {
     /// The item, with the ECN bits it left with.
     pub item: Item,
-    /// When it left: the logical time, which may be earlier than the driver's `now`.
+    /// Time when it left: the logical time, which may be earlier than the driver's `now`.
     pub at: Instant,
 }
 
-/// A setting that changes at a time.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Change {
-    /// The bottleneck's rate.
-    Rate(BitRate),
-    /// One-way propagation delay.
-    Delay(Duration),
-    /// What the stage does beside that is on or off: loss, jitter, reordering, duplication, corruption,
-    /// fragmentation, blocking.
-    On(bool),
-}
-
-/// One stage of a path. Every item that enters gets exactly one fate: delivered, dropped, or held when the trial
-/// ends. A stage that makes more items out of one says so by [`FateSink::made`], and each of them gets a fate too.
+/// One stage of a path. Every item that enters gets exactly one fate: delivered, dropped, or held when the trial ends.
+/// A stage that makes more items out of one reports them by [`FateSink::made`], and each of them gets a fate too.
 ///
-/// `now` never goes back, and the caller takes out what has left by `now` before it enqueues or applies
-/// anything at `now`; [`Chain`](crate::Chain) sees to both.
+/// `now` never decreases, and the caller removes the items that have left by `now` before it enqueues or applies
+/// anything at `now`; [`Chain`](crate::Chain) ensures both.
 pub trait Stage {
-    /// Takes `item`, which arrives at `now`.
+    /// Accepts `item`, which arrives at `now`.
     fn enqueue(&mut self, now: Instant, item: Item, fates: &mut impl FateSink);
-    /// The next item that has left by `now`, in order of departure. `None` does not mean that nothing happened
-    /// (a queue manager may have dropped what it looked at), but a call at `next_event` always gets the stage
-    /// past that time.
+    /// Returns the next item that has left by `now`, in order of departure. `None` does not mean that nothing happened
+    /// (a queue manager may have dropped the packets that it examined), but a call at `next_event` always moves the
+    /// stage past that time.
     fn dequeue(&mut self, now: Instant, fates: &mut impl FateSink) -> Option<Departure>;
     /// Changes a setting at `now` and reports it; a change that is not about this stage is ignored.
     fn apply(&mut self, now: Instant, change: Change, fates: &mut impl FateSink);
-    /// When `dequeue` will next have something to do; `None` while that depends on arrivals or changes.
+    /// Returns when `dequeue` next has an event; `None` while that depends on arrivals or changes.
     fn next_event(&self) -> Option<Instant>;
-    /// How long an item that arrives from now on stays at least, while no setting changes.
+    /// Returns how long an item that arrives from now on stays at least, while no setting changes.
     fn least_stay(&self) -> Duration {
         Duration::ZERO
     }
-    /// The trial ends at `now`: reports everything still inside as held and empties the stage.
+    /// Ends the trial at `now`: reports everything still inside as held and empties the stage.
     fn finish(&mut self, now: Instant, fates: &mut impl FateSink);
 }
 
-/// An item's arrival at a stage: what a fate says beside how the stay ended.
+/// An item's arrival at a stage: the parts of a fate other than its outcome.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
     pub item: Item,

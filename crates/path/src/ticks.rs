@@ -15,7 +15,7 @@ impl Ticks {
         Ticks { every, next: Instant::ZERO + every }
     }
 
-    /// The next update that is due by `now`. One that falls on the time of an event comes before it.
+    /// Returns the next update that is due by `now`. One that falls on the time of an event precedes it.
     #[inline]
     pub fn due(&mut self, now: Instant) -> Option<Instant> {
         let at = self.next;

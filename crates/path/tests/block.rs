@@ -19,7 +19,7 @@ fn block_ports(protocol: BlockedProtocol, ports: &[u16]) -> StageSpec {
     stage("block", StageKind::Block(BlockSpec { protocol, ports, switches: Vec::new() }))
 }
 
-/// Four protocols in turn, one packet a microsecond: whose fate was what.
+/// Sends four protocols in turn, one packet a microsecond; returns the fate of each.
 fn run(spec: StageSpec, packets: u64) -> Log {
     let mut path = Path::new(&[spec], StageId(0), 1, Direction::Down).unwrap();
     let mut log = Log::default();
@@ -50,7 +50,7 @@ fn one_protocol_is_dropped_and_the_others_pass_at_once() {
 
 #[test]
 fn it_blocks_from_its_exact_time_on() {
-    // Packets 1, 5, 9, 13, 17 are UDP; 5 comes as the rule does, 13 as it goes.
+    // Packets 1, 5, 9, 13, 17 are UDP; 5 arrives as the rule starts, 13 as it ends.
     let log = run(block(BlockedProtocol::Udp, &[(0, false), (5_000, true), (13_000, false)]), 20);
     let dropped: Vec<u64> =
         log.fates.iter().filter(|fate| fate.outcome == Outcome::Dropped).map(|fate| fate.item.id.0).collect();

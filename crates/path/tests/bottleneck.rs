@@ -39,7 +39,7 @@ fn offer(steps: &Steps, limit: Limit, arrivals: &[(u64, u32)]) -> Log {
     log
 }
 
-/// The log's fates by packet.
+/// Returns the log's fates by packet.
 fn by_packet(log: &Log) -> Vec<Fate> {
     let mut fates = log.fates.clone();
     fates.sort_by_key(|fate| fate.item.id);
@@ -88,7 +88,7 @@ fn limits() -> impl Strategy<Value = Limit> {
     ]
 }
 
-/// A queue that takes everything these tests offer.
+/// A queue that accepts everything these tests offer.
 const NO_LIMIT: Limit = Limit::Packets(u32::MAX);
 
 proptest! {
@@ -141,7 +141,7 @@ proptest! {
             let mut bits = 0;
             for &(end, bytes) in &sent[first + 1..] {
                 bits += u128::from(bytes) * 8_000_000_000;
-                // What rounding the window's start up to a whole nanosecond hides is less than that nanosecond.
+                // Rounding the window's start up to a whole nanosecond hides less than that nanosecond.
                 let start = sent[first].0;
                 prop_assert!(bits <= work(&steps, end) - work(&steps, start.saturating_sub(1)));
             }
@@ -155,7 +155,7 @@ proptest! {
             let Some(end) = fate.t_out() else { break };
             let start = fate.t_in.as_nanos().max(before);
             let needed = u128::from(fate.item.bytes) * 8_000_000_000;
-            // Not a whole nanosecond later than sending it alone, from when it could first be sent, takes.
+            // Not a whole nanosecond later than sending it alone from the first possible time.
             prop_assert!(work(&steps, end.as_nanos() - 1) < work(&steps, start) + needed);
             before = end.as_nanos();
         }
@@ -205,7 +205,7 @@ fn ten_kilobytes_hold_six_full_frames_and_then_a_small_one() {
 
 #[test]
 fn a_packet_occupies_the_queue_until_its_transmission_ends() {
-    // The second comes a nanosecond before the first has gone, the third just as it goes.
+    // The second arrives a nanosecond before the first has left, the third just as it leaves.
     let link = vec![(0, 1_000_000)];
     let log = offer(&link, Limit::Packets(1), &[(0, 1514), (12_111_999, 1514), (12_112_000, 1514)]);
     let fates = by_packet(&log);
@@ -217,7 +217,7 @@ fn a_packet_occupies_the_queue_until_its_transmission_ends() {
 
 #[test]
 fn the_rate_changes_in_the_middle_of_a_packet() {
-    // A quarter goes at 1 Mbit/s; the other three at half the rate take six quarters' time.
+    // A quarter leaves at 1 Mbit/s; the other three at half the rate need six quarters' time.
     let log = offer(&vec![(0, 1_000_000), (3_028_000, 500_000)], NO_LIMIT, &[(0, 1514)]);
     assert_eq!(log.fates[0].t_out(), Some(at(3_028_000 + 18_168_000)));
 }
@@ -236,7 +236,7 @@ fn a_rate_of_zero_holds_and_what_was_sent_is_not_lost() {
 
 #[test]
 fn a_limit_in_time_is_evaluated_at_the_rate_in_force() {
-    // 30 ms are 3,750 bytes at 1 Mbit/s and 1,875 at half of it; what was taken before stays.
+    // 30 ms are 3,750 bytes at 1 Mbit/s and 1,875 at half of it; accepted packets stay.
     let steps = vec![(0, 1_000_000), (1_000_000, 500_000)];
     let arrivals = [(0, 1000), (0, 1000), (0, 1000), (0, 1000), (1_000_000, 100), (30_000_000, 1000)];
     let fates = by_packet(&offer(&steps, Limit::Time(ms(30)), &arrivals));

@@ -1,4 +1,4 @@
-//! The bounded class: its rate, its bursts and what its average forgets.
+//! The bounded class: its rate, its bursts and the loss of its average.
 
 mod common;
 
@@ -49,7 +49,7 @@ fn a_rest_restores_the_burst() {
     arrivals.extend([(60_000_000_000, 1000); 60]);
     let times: Vec<_> =
         sent(&offer(&megabit(CbqSpec::default(), NO_LIMIT), &arrivals)).iter().map(|s| s.1).collect();
-    // At time zero the first packet comes without a rest before it, so it takes its share of the credit.
+    // At time zero the first packet arrives without a rest before it, so it uses its share of the credit.
     assert_eq!(runs(&times[60..], 80_000)[0], runs(&times[..60], 80_000)[0] + 1);
 }
 
@@ -90,8 +90,8 @@ fn a_change_of_rate_counts_for_the_packets_that_follow() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// From the recurrence: the sum of idle over n packets is at least -(maxidle + one packet) - n w (one packet),
-    /// all scaled; so a window of n packets lasts at least what they take at the rate, less those.
+    /// From the recurrence: the sum of idle over n packets is at least -(maxidle + one packet) - n w (one packet), all
+    /// scaled; so a window of n packets lasts at least their time at the rate, less those.
     #[test]
     fn no_window_carries_more_than_the_estimator_allows(
         rate in 50_000..20_000_000u64,

@@ -1,4 +1,4 @@
-//! CoDel against RFC 8289's pseudo-code, by its properties, and by what is published of it.
+//! CoDel against RFC 8289's pseudo-code, by its properties, and by published results.
 
 mod common;
 
@@ -162,7 +162,7 @@ proptest! {
     }
 }
 
-/// `packets` at `gap` ns from `from` on, each 1 ms long on the link.
+/// Makes `packets` at `gap` ns from `from` on, each 1 ms long on the link.
 fn steady(from: u64, packets: u64, gap: u64, ecn: Ecn) -> impl Iterator<Item = Arrival> {
     (0..packets).map(move |n| Arrival { at: from + n * gap, bytes: 1000, hash: 0, ecn })
 }

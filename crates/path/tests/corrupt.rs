@@ -13,7 +13,7 @@ fn corrupt(name: &str, probability: f64, switches: &[(u64, bool)]) -> StageSpec 
     stage(name, StageKind::Corrupt(CorruptSpec { probability, switches }))
 }
 
-/// What leaves, of packets that come one a microsecond.
+/// Returns the departures of packets that arrive one a microsecond.
 fn run(stages: &[StageSpec], seed: u64, packets: u64) -> (Vec<Item>, Log) {
     let mut path = Path::new(stages, StageId(0), seed, Direction::Down).unwrap();
     let (mut log, mut left) = (Log::default(), Vec::new());

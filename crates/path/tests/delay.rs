@@ -17,7 +17,7 @@ fn path(stage: StageSpec) -> Path {
     Path::new(&[stage], StageId(0), 1, Direction::Down).unwrap()
 }
 
-/// When packets that arrive at `arrivals` leave.
+/// Returns when packets that arrive at `arrivals` leave.
 fn leave(stage: StageSpec, arrivals: &[u64]) -> Vec<u64> {
     let mut path = path(stage);
     let mut log = Log::default();
@@ -54,7 +54,7 @@ fn a_step_counts_from_its_very_nanosecond() {
 
 #[test]
 fn a_shorter_delay_overtakes_nobody() {
-    // The packet sent at 5,000 with 1,000 to go would arrive at 6,000, but one is under way until 14,999.
+    // The packet sent at 5,000 with 1,000 left would arrive at 6,000, but one is under way until 14,999.
     let down = stepped(10_000, &[(5_000, 1_000)]);
     assert_eq!(leave(down, &[0, 4_999, 5_000, 13_999, 14_500]), [10_000, 14_999, 14_999, 14_999, 15_500]);
 }

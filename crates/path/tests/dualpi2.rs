@@ -1,4 +1,4 @@
-//! DualPI2 against RFC 9332's appendix A, by its properties, and by what is published of it.
+//! DualPI2 against RFC 9332's appendix A, by its properties, and by published results.
 
 mod common;
 
@@ -221,8 +221,7 @@ fn in_packets() -> Dualpi2Spec {
     Dualpi2Spec { limit: Limit::Packets(100_000), ..Dualpi2Spec::default() }
 }
 
-/// Packets of 100 bytes that arrive at `load` times the rate of a link that takes 1 us a byte, from `from` ns
-/// on.
+/// Makes packets of 100 bytes that arrive at `load` times the rate of a link that needs 1 us a byte, from `from` ns on.
 fn steady(load: f64, seconds: u64, ecn: Ecn) -> Vec<Arrival> {
     let gap = (100e3 / load) as u64;
     let mut random = RandomStream::named(7, "steady", "test");
@@ -313,7 +312,7 @@ fn l4s_that_ignores_marks_is_dropped_like_classic() {
     let dropped =
         later.iter().filter(|verdict| verdict.cause == Cause::Aqm).count() as f64 / later.len() as f64;
     assert!((dropped - 1.0 / 3.0).abs() < 0.03, "{dropped}");
-    // All that goes on is marked.
+    // All passing packets are marked.
     let marked = later.iter().filter(|verdict| verdict.marked).count() as f64;
     assert!(marked / later.len() as f64 > 1.0 - dropped - 0.01);
 }
@@ -362,7 +361,7 @@ fn the_time_shifted_fifo_gives_a_head_start() {
             lockstep(&mut real(&Dualpi2Spec { scheduler, ..in_packets() }), NS_PER_BYTE, &arrivals);
         verdicts.iter().map(|verdict| verdict.id).collect::<Vec<_>>()
     };
-    // 3 comes 20 us after 1 and 10 us after 2.
+    // 3 arrives 20 us after 1 and 10 us after 2.
     assert_eq!(order(50_000), [0, 3, 1, 2]);
     assert_eq!(order(15_000), [0, 1, 3, 2]);
     assert_eq!(order(5_000), [0, 1, 2, 3]);

@@ -15,7 +15,7 @@ fn twice(name: &str, probability: f64, switches: &[(u64, bool)]) -> StageSpec {
     stage(name, StageKind::Duplicate(DuplicateSpec { probability, switches }))
 }
 
-/// (number, copy) of what leaves, of packets that come one a microsecond.
+/// Returns (number, copy) of the departures, of packets that arrive one a microsecond.
 fn run(stages: &[StageSpec], seed: u64, packets: u64) -> (Vec<(u64, u8)>, Log) {
     let mut path = Path::new(stages, StageId(0), seed, Direction::Down).unwrap();
     let (mut log, mut left) = (Log::default(), Vec::new());

@@ -1,4 +1,4 @@
-//! FQ-CoDel against RFC 8290's algorithm, by its properties, and by what is published of it.
+//! FQ-CoDel against RFC 8290's algorithm, by its properties, and by published results.
 
 mod common;
 
@@ -110,7 +110,7 @@ proptest! {
     }
 }
 
-/// `packets` of `bytes` at `gap` ns.
+/// Makes `packets` of `bytes` at `gap` ns.
 fn flow(hash: u32, packets: u64, gap: u64, bytes: u32) -> impl Iterator<Item = Arrival> {
     (0..packets).map(move |n| Arrival { at: n * gap, bytes, hash, ecn: Ecn::NotEct })
 }
@@ -163,7 +163,7 @@ fn bulk_flows_get_equal_bytes_whatever_their_packets() {
 #[test]
 fn an_overload_takes_half_of_the_longest_queue_from_its_head() {
     let spec = FqCodelSpec { limit: Limit::Packets(41), ..FqCodelSpec::default() };
-    // 0 is being sent, 1 to 30 of that flow wait, then come 10 of another, and one too many.
+    // 0 is being sent, 1 to 30 of that flow wait, then 10 of another arrive, and one too many.
     let mut arrivals: Vec<_> = flow(1, 31, 0, 1000).collect();
     arrivals.extend(flow(2, 11, 0, 1000));
     let verdicts = lockstep(&mut real(&spec), NS_PER_BYTE, &arrivals);
@@ -173,7 +173,7 @@ fn an_overload_takes_half_of_the_longest_queue_from_its_head() {
     let spec = FqCodelSpec { limit: Limit::Packets(400), ..FqCodelSpec::default() };
     let verdicts = lockstep(&mut real(&spec), NS_PER_BYTE, &flow(1, 401, 0, 1000).collect::<Vec<_>>());
     assert_eq!(verdicts.iter().filter(|verdict| verdict.cause == Cause::QueueFull).count(), 64);
-    // Bytes count, not packets: the queue of few long packets gives way.
+    // Bytes count, not packets: the queue of few long packets yields.
     let spec = FqCodelSpec { limit: Limit::Bytes(20_000), ..FqCodelSpec::default() };
     let mut arrivals: Vec<_> = flow(1, 10, 0, 1514).collect();
     arrivals.extend(flow(2, 60, 0, 100));

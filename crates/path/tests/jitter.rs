@@ -21,7 +21,8 @@ fn path(spec: DelaySpec, seed: u64) -> Path {
     Path::new(&stages, StageId(0), seed, Direction::Down).unwrap()
 }
 
-/// The stay of each packet, one every `gap` ns, of flows 0 to 2 in turn, in order of arrival; and who left when.
+/// Returns the stay of each packet, one every `gap` ns, of flows 0 to 2 in turn, in order of arrival; and the order and
+/// times of departure.
 fn stays(spec: DelaySpec, seed: u64, packets: u64, gap: u64) -> (Vec<u64>, Vec<(u64, u64)>) {
     let (mut path, mut log) = (path(spec, seed), Log::default());
     let mut left = Vec::new();
@@ -39,7 +40,7 @@ fn stays(spec: DelaySpec, seed: u64, packets: u64, gap: u64) -> (Vec<u64>, Vec<(
     (stays, left.iter().map(|departure| (departure.item.id.0, departure.at.as_nanos())).collect())
 }
 
-/// Kolmogorov's distance between what was drawn and a distribution function; at 1.95 / sqrt(n) it is exceeded by
+/// Checks Kolmogorov's distance between the draws and a distribution function; at 1.95 / sqrt(n) it is exceeded by
 /// chance once in a thousand, and these seeds are fixed.
 fn assert_drawn_from(name: &str, distribution: Distribution, cumulative: impl Fn(f64) -> f64) {
     let packets = 40_000;
@@ -54,7 +55,7 @@ fn assert_drawn_from(name: &str, distribution: Distribution, cumulative: impl Fn
     assert!(distance < 1.95 / n.sqrt(), "{name}: {distance}");
 }
 
-/// Normal distribution function by its series about zero, good to 1e-9 where |z| < 6.
+/// Returns the normal distribution function by its series about zero, good to 1e-9 where |z| < 6.
 fn phi(z: f64) -> f64 {
     let (mut term, mut sum, mut k) = (z, z, 1.0);
     while k < 200.0 {
@@ -78,7 +79,7 @@ fn each_distribution_is_the_one_asked_for() {
             1.0 - (1.0 + x.max(0.0) / scale).powf(-shape)
         });
     }
-    // Of whole shape k: 1 - sum over i < k of e^-x x^i / i! (Erlang). Of shape 1/2: the square of a normal.
+    // For whole shape k: 1 - sum over i < k of e^-x x^i / i! (Erlang). For shape 1/2: the square of a normal.
     assert_drawn_from("gamma 1", Distribution::Gamma { shape: 1.0, scale: width }, |x| {
         1.0 - (-x.max(0.0) / scale).exp()
     });
@@ -129,7 +130,7 @@ fn order_is_kept_by_default_and_makes_the_mean_longer() {
     let (kept, kept_order) = stays(jittered(normal(), true), 3, 20_000, 1_000_000);
     let ascends = |order: &[(u64, u64)]| order.is_sorted_by_key(|&(id, _)| id);
     assert!(!ascends(&free_order) && ascends(&kept_order));
-    // Each has the longest of its own delay and what those before it have still to go.
+    // Each has the longest of its own delay and the remaining delays of those before it.
     let mut last = 0;
     for (index, (&own, &stay)) in free.iter().zip(&kept).enumerate() {
         last = last.max(index as u64 * 1_000_000 + own);
@@ -137,8 +138,8 @@ fn order_is_kept_by_default_and_makes_the_mean_longer() {
     }
     let mean = |stays: &[u64]| stays.iter().sum::<u64>() as f64 / stays.len() as f64 - BASE as f64;
     assert!(mean(&free).abs() < 5.0 * 2e6 / 20_000f64.sqrt(), "{}", mean(&free));
-    // In the long run it stays at most x with the product over j of P(draw <= x + j gaps); the mean is the integral
-    // of what is missing to 1. Neighbours are alike over some five packets, so n / 10 count as independent.
+    // In the long run it stays at most x with the product over j of P(draw <= x + j gaps); the mean is the integral of
+    // the complement to 1. Neighbours are alike over some five packets, so n / 10 count as independent.
     let at_most = |x: f64| (0..40).map(|j| phi(((x + f64::from(j)) / 2.0).clamp(-6.0, 6.0))).product::<f64>();
     let expected =
         -12.0 + (0..2_400).map(|step| 0.01 * (1.0 - at_most(-12.0 + 0.01 * f64::from(step)))).sum::<f64>();

@@ -8,7 +8,7 @@ use streamgauge_base::{Cause, Direction, Outcome, StageId};
 use streamgauge_path::Path;
 use streamgauge_path::spec::{Limit, LossModel, LossSpec, StageKind, StageSpec};
 
-/// One packet a microsecond through `stages`; true for each that the stage called "loss" dropped.
+/// Sends one packet a microsecond through `stages`; returns true for each that the stage called "loss" dropped.
 fn losses(stages: &[StageSpec], seed: u64, direction: Direction, packets: u64) -> Vec<bool> {
     let index = stages.iter().position(|stage| stage.name == "loss").unwrap() as u8;
     let mut path = Path::new(stages, StageId(0), seed, direction).unwrap();
@@ -53,8 +53,8 @@ fn bernoulli_loses_its_share_independently() {
         let sigma = |p: f64| (p * (1.0 - p) / packets as f64).sqrt();
         let share = ratio(&lost);
         assert!((share - probability).abs() < 5.0 * sigma(probability), "{share} for {probability}");
-        // Two in a row are lost as often as independence says. Neighbouring pairs overlap, which makes the
-        // count's variance at most three times that of as many separate ones.
+        // Two in a row are lost as often as independence predicts. Neighbouring pairs overlap, which makes the count's
+        // variance at most three times that of as many separate ones.
         let pairs: Vec<bool> = lost.windows(2).map(|pair| pair[0] && pair[1]).collect();
         let both = probability * probability;
         let bound = 5.0 * 3f64.sqrt() * sigma(both);
@@ -159,7 +159,7 @@ proptest! {
         let wide = constant(1_000_000_000_000, Limit::Packets(10));
         let more = [wide.clone(), bernoulli("loss", 0.3), delay(ms(1))];
         prop_assert_eq!(&alone, &losses(&more, seed, Direction::Down, 200));
-        // A second loss stage before it thins out what it sees: the n-th packet to arrive has the n-th fate.
+        // A second loss stage before it thins out its input: the n-th packet to arrive has the n-th fate.
         let two = [bernoulli("first", 0.2), bernoulli("loss", 0.3)];
         let first = down(bernoulli("loss", 0.3), seed, 200);
         let mut path = Path::new(&two, StageId(0), seed, Direction::Down).unwrap();

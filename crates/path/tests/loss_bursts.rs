@@ -17,7 +17,7 @@ fn elliott(good_packets: f64, bad_packets: f64, loss_good: f64, loss_bad: f64) -
     lossy(LossModel::GilbertElliott { good_packets, bad_packets, loss_good, loss_bad }, &[])
 }
 
-/// One packet a microsecond; true for each that was lost.
+/// Sends one packet a microsecond; returns true for each that was lost.
 fn losses(stage: StageSpec, seed: u64, packets: u64) -> Vec<bool> {
     let mut path = Path::new(&[stage], StageId(0), seed, Direction::Down).unwrap();
     let mut log = Log::default();
@@ -76,7 +76,7 @@ fn a_loss_makes_the_next_as_likely_as_the_chain_says() {
         let expected = (mean * mean + variance_of_state * decay) / mean;
         let after = lost.windows(lag + 1).filter(|window| window[0]).map(|window| window[lag]);
         let (found, count) = share(after);
-        // Losses come in bursts: as many independent ones as there are stays in the bad state, at least.
+        // Losses occur in bursts: as many independent ones as there are stays in the bad state, at least.
         let bound = 5.0 * (expected * (1.0 - expected) / (count / bad)).sqrt();
         assert!((found - expected).abs() < bound, "lag {lag}: {found} for {expected}, bound {bound}");
     }

@@ -1,4 +1,4 @@
-//! IP fragmentation: sizes, offsets, reassembly, and what may not be cut up.
+//! IP fragmentation: sizes, offsets, reassembly, and packets that may not be cut up.
 
 mod common;
 
@@ -20,7 +20,7 @@ fn whole(id: u64, ip_bytes: u32) -> Item {
     item(id, ip_bytes + 14)
 }
 
-/// What leaves, of items that come one a microsecond.
+/// Returns the departures of items that arrive one a microsecond.
 fn run(stages: &[StageSpec], items: &[Item]) -> (Vec<Item>, Log) {
     let mut path = Path::new(stages, StageId(0), 1, Direction::Down).unwrap();
     let (mut log, mut left) = (Log::default(), Vec::new());
@@ -34,7 +34,7 @@ fn run(stages: &[StageSpec], items: &[Item]) -> (Vec<Item>, Log) {
     (left.iter().map(|left| left.item).collect(), log)
 }
 
-/// (offset in bytes, payload bytes, more) of a fragment.
+/// Returns (offset in bytes, payload bytes, more) of a fragment.
 fn extent(item: &Item) -> (u32, u32, bool) {
     (u32::from(item.fragment.offset()) * 8, item.ip_bytes - 20, item.fragment.more())
 }

@@ -20,7 +20,7 @@ fn link(rate: u64, packets: u32, delay_ns: u64) -> StageSpec {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// By counting, at each arrival, who has come and has not left the delay.
+    /// Counts, at each arrival, the packets that have arrived and have not left the delay.
     #[test]
     fn an_arrival_is_dropped_just_when_so_many_are_inside(
         packets in 1..30u32,

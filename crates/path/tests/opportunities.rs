@@ -22,7 +22,7 @@ fn link(trace: OpportunitiesSpec, limit: Limit) -> StageSpec {
     shaped(RateSpec::Opportunities(trace), ShaperSpec::Serial, limit)
 }
 
-/// Every opportunity in turn, used or not: what left, as (id, time).
+/// Runs every opportunity in turn, used or not; returns the departures as (id, time).
 fn play(trace: &OpportunitiesSpec, arrivals: &[(u64, u32)]) -> Vec<(u64, u64)> {
     let (mut queue, mut coming) = (VecDeque::new(), arrivals.iter().enumerate().peekable());
     let (mut left, mut in_transit) = (Vec::new(), None::<(u64, u32)>);
@@ -76,7 +76,7 @@ fn arrivals() -> impl Strategy<Value = Vec<(u64, u32)>> {
     })
 }
 
-/// What the trace can carry at times in [from, to].
+/// Returns the bytes that the trace can carry at times in [from, to].
 fn capacity(trace: &OpportunitiesSpec, from: u64, to: u64) -> u64 {
     let period = trace.period.as_nanos();
     let rounds = (from / period).saturating_sub(1)..=to / period;
@@ -129,7 +129,7 @@ fn an_opportunity_carries_what_fits_and_the_rest_goes_with_the_next() {
 
 #[test]
 fn an_opportunity_that_finds_nothing_is_lost() {
-    // An arrival at 10 ms comes just after that opportunity, and the one at 3 h finds the trace in its round.
+    // An arrival at 10 ms is just after that opportunity, and the one at 3 h finds the trace in its round.
     let trace = trace(&[10_000_000, 30_000_000], 1504, 50_000_000);
     let hours = 3 * 3_600_000_000_000;
     let log = offer(&link(trace, NO_LIMIT), &[(10_000_000, 100), (hours + 10_000_001, 100)]);
@@ -163,7 +163,7 @@ fn a_trace_that_cannot_be_is_refused() {
 fn a_trace_and_another_shaper_are_refused_and_json_has_mahimahis_bytes() {
     let mut stage = link(trace(&[1], 1504, 5), NO_LIMIT);
     let StageKind::Bottleneck(spec) = &mut stage.kind else { unreachable!() };
-    spec.shaper = ShaperSpec::TokenBucket(TokenBucketSpec { burst: 1600 });
+    spec.shaper = ShaperSpec::TokenBucket(TokenBucketSpec { burst: 1600, initial: None });
     assert!(Path::new(&[stage], StageId(0), 1, Direction::Down).is_err());
     let rate: RateSpec =
         serde_json::from_str(r#"{"opportunities": {"times": [1, 2], "period": 5}}"#).unwrap();

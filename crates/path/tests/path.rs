@@ -1,4 +1,4 @@
-//! The whole path: order of time, conservation, what a driver is told, whatever it does.
+//! The whole path: order of time, conservation, and its answers to a driver with any behaviour.
 
 mod common;
 
@@ -52,7 +52,7 @@ fn drive(
     (departures, log)
 }
 
-/// When a fate was decided; what was held has none.
+/// Returns when a fate was decided; held items have none.
 fn decided(fate: &Fate) -> Option<Instant> {
     fate.t_out().or(fate.t_drop())
 }
@@ -102,7 +102,7 @@ proptest! {
         prop_assert!(departures.is_sorted_by_key(|left| left.at));
         let settled = log.fates.iter().position(|fate| fate.outcome == Outcome::Held).unwrap_or(log.fates.len());
         prop_assert!(log.fates[settled..].iter().all(|fate| fate.outcome == Outcome::Held));
-        // Those that entered by the same door leave in the order in which they came.
+        // Those that entered by the same door leave in the order of arrival.
         for door in [false, true] {
             let same = departures.iter().map(|left| left.item.id.0).filter(|&id| arrivals[id as usize].2 == door);
             prop_assert!(same.collect::<Vec<_>>().is_sorted());
@@ -212,7 +212,7 @@ fn two_bottlenecks_in_a_row() {
     for id in 0..3 {
         path.enqueue(at(0), item(id, 1000), &mut log);
     }
-    // 8 ms each on the first, 16 ms each on the second, which starts when the first has let go.
+    // 8 ms each on the first, 16 ms each on the second, which starts when the first has finished.
     let times: Vec<_> = follow(&mut path, at(1 << 62), &mut log).iter().map(|left| left.at).collect();
     assert_eq!(times, [at(24_000_000), at(40_000_000), at(56_000_000)]);
 }

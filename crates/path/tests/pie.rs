@@ -1,4 +1,4 @@
-//! PIE against RFC 8033's pseudo-code, by its properties, and by what is published of it.
+//! PIE against RFC 8033's pseudo-code, by its properties, and by published results.
 
 mod common;
 
@@ -215,8 +215,7 @@ proptest! {
     }
 }
 
-/// Packets of 1 ms each that arrive at `load` times the link's rate for `seconds`, evenly but for a small
-/// jitter.
+/// Makes packets of 1 ms each that arrive at `load` times the link's rate for `seconds`, evenly but for a small jitter.
 fn overload(load: f64, seconds: u64, ecn: Ecn) -> Vec<Arrival> {
     let gap = (1e6 / load) as u64;
     let mut random = RandomStream::named(7, "overload", "test");
@@ -225,7 +224,7 @@ fn overload(load: f64, seconds: u64, ecn: Ecn) -> Vec<Arrival> {
         .collect()
 }
 
-/// Mean queueing delay, ms, of what was sent in the second half, and the share dropped or marked there.
+/// Returns the mean queueing delay, ms, of the packets sent in the second half, and the share dropped or marked there.
 fn second_half(verdicts: &[Verdict]) -> (f64, f64) {
     let half = verdicts.last().unwrap().at / 2;
     let later: Vec<_> = verdicts.iter().filter(|verdict| verdict.at > half).collect();
@@ -271,7 +270,7 @@ fn marks_up_to_a_tenth_and_then_drops() {
 
 #[test]
 fn evenly_spaced_drops_without_chance() {
-    // The share is what the controller says, but no two drops lie closer than 0.85 / p packets.
+    // The share is the controller's, but no two drops lie closer than 0.85 / p packets.
     let even = lockstep(&mut real(&PieSpec::default()), NS_PER_BYTE, &overload(1.1, 60, Ecn::NotEct));
     let dropped: Vec<_> = even.iter().filter(|verdict| verdict.cause == Cause::Aqm).collect();
     assert!(dropped.len() > 1_000, "{}", dropped.len());

@@ -1,4 +1,4 @@
-//! RED against the paper's own formulae, worked out the slow way, and what its drops look like.
+//! RED against the paper's own formulae, computed the slow way, and the pattern of its drops.
 
 mod common;
 
@@ -63,7 +63,7 @@ impl Line {
             sending_packets: sending.map_or(0, |_| 1),
         }
     }
-    /// What became of an arrival: `None` if it was taken, else why not.
+    /// Returns the fate of an arrival: `None` if it was accepted, else why not.
     fn arrive(&mut self, now: u64, item: Item) -> Option<Cause> {
         let (mut fate, state) = (None, self.state());
         self.red.push(at(now), packet(item), &state, &mut |_, cause| fate = Some(cause));
@@ -211,7 +211,8 @@ proptest! {
 
 #[test]
 fn gaps_between_drops_are_uniform() {
-    // Weight 1 makes the average the queue itself, and the packets on the line are all that stand in it: p = 0.1 * (25 - 20) / (45 - 20) = 1/50, so gaps are uniform on 1..=50.
+    // Weight 1 makes the average the queue itself, which holds the packets on the line alone: p = 0.1 * (25 - 20) / (45
+    // - 20) = 1/50, so gaps are uniform on 1..=50.
     let spec = RedSpec { weight: 1.0, ..spec(20, 45, 100) };
     let mut red = Red::new(&spec, RandomStream::named(5, "down.bottleneck", "drop"));
     let state = TransmitState { rate: bps(RATE), sending_bytes: 25_000, sending_packets: 25 };
@@ -253,7 +254,7 @@ fn in_byte_mode_a_packet_is_hit_by_its_length() {
     }
     let ratio = f64::from(hits[1]) / f64::from(hits[0]);
     assert!((2.8..3.2).contains(&ratio), "{hits:?}");
-    // A hit comes every 25.5 mean packets on average: 400 MB / 25.5 kB.
+    // A hit occurs every 25.5 mean packets on average: 400 MB / 25.5 kB.
     let total = f64::from(hits[0] + hits[1]);
     assert!((total / (400_000.0 / 25.5) - 1.0).abs() < 0.03, "{hits:?}");
 }

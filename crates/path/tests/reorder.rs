@@ -1,4 +1,4 @@
-//! Reordering: who waits, how many, how long.
+//! Reordering: which packets wait, how many, how long.
 
 mod common;
 
@@ -21,7 +21,7 @@ fn every(n: u64, extra: u64, switches: &[(u64, bool)]) -> ReorderSpec {
     ReorderSpec { probability: None, every: Some(n), ..chance(0.0, extra, switches) }
 }
 
-/// (number, departure) of packets that come one a microsecond, in order of departure.
+/// Returns (number, departure) of packets that arrive one a microsecond, in order of departure.
 fn run(spec: ReorderSpec, seed: u64, packets: u64) -> Vec<(u64, u64)> {
     let (mut path, mut log) = (path(spec, seed), Log::default());
     let mut left = Vec::new();
@@ -48,8 +48,8 @@ fn as_many_wait_as_asked_and_nobody_else() {
 
 #[test]
 fn reorder_density_is_what_the_wait_makes_it() {
-    // A packet that waits 2.5 packet times is displaced by the two that come meanwhile, less those that wait too:
-    // RFC 5236's displacement. With rare waits nearly all of them by two.
+    // A packet that waits 2.5 packet times is displaced by the two that arrive meanwhile, less those that wait too: RFC
+    // 5236's displacement. With rare waits nearly all of them by two.
     let left = run(chance(0.01, 2_500, &[]), 5, 100_000);
     let displaced: Vec<i64> = left
         .iter()

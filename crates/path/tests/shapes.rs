@@ -1,5 +1,5 @@
-//! What the traits must carry beyond today's elements: a flow queue that drops another flow's packet at
-//! enqueue, a queue manager that drops and marks at dequeue, a stage that sends an item twice.
+//! Abilities that the traits need beyond today's elements: a flow queue that drops another flow's packet at enqueue, a
+//! queue manager that drops and marks at dequeue, a stage that sends an item twice.
 //!
 //! These are the smallest that have the shape, not the disciplines themselves.
 
@@ -16,8 +16,8 @@ use streamgauge_path::{
     Bottleneck, Chain, Change, Delay, Departure, Queue, QueuedPacket, Schedule, Stage, TransmitState,
 };
 
-/// A queue a flow, served in turn; when all together hold too much, the longest loses its head, whoever's
-/// packet has just come (as FQ-CoDel at its limit, RFC 8290 section 4.1.3).
+/// A queue a flow, served in turn; when all together hold too much, the longest loses its head, even if the new packet
+/// is another flow's (as FQ-CoDel at its limit, RFC 8290 section 4.1.3).
 struct FlowQueues {
     limit_packets: usize,
     queues: BTreeMap<u32, VecDeque<QueuedPacket>>,
@@ -77,8 +77,8 @@ impl Queue for FlowQueues {
     }
 }
 
-/// Drops what has waited longer than `target` when its turn comes, or marks it if it is ECN-capable (the moment
-/// at which CoDel decides, RFC 8289 section 5; not its law).
+/// Drops a packet that has waited longer than `target` when its turn is reached, or marks it if it is ECN-capable (the
+/// moment at which CoDel decides, RFC 8289 section 5; not its law).
 struct Stale {
     target: Duration,
     waiting: VecDeque<QueuedPacket>,
@@ -251,7 +251,7 @@ fn a_flow_queue_drops_another_flows_packet_when_one_arrives() {
     let dropped: Vec<_> = log.fates.iter().filter(|fate| fate.outcome == Outcome::Dropped).collect();
     assert_eq!((dropped.len(), dropped[0].item.id, dropped[0].t_in), (1, PacketId(1), at(1)));
     assert_eq!(dropped[0].queue.packets, 1, "as it was when that packet came");
-    // The flows take turns, a millisecond each.
+    // The flows are served in turn, a millisecond each.
     let left = follow(&mut chain, at(1 << 62), &mut log);
     assert_eq!(ids(&left), [0, 2, 4, 3]);
     assert_eq!(left[3].at, at(14_000_000));

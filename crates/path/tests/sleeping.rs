@@ -19,7 +19,7 @@ fn sleeping(rate: u64, tick: u64, late: u32) -> StageSpec {
     )
 }
 
-/// When each of `arrivals` leaves.
+/// Returns when each of `arrivals` leaves.
 fn leave(stage: &StageSpec, arrivals: &[(u64, u32)]) -> Vec<u64> {
     sent(&offer(stage, arrivals)).iter().map(|sent| sent.1).collect()
 }

@@ -1,4 +1,4 @@
-//! Specifications: what is refused and in which words, the JSON form, and the pre-flight's form.
+//! Specifications: the refused values and their messages, the JSON form, and the pre-flight's form.
 
 mod common;
 
@@ -298,7 +298,7 @@ fn settings_of_queue_managers_that_contradict_each_other_are_refused() {
         (QueueSpec::Pie(PieSpec { mark_below: 1.5, ..PieSpec::default() }), "mark_below is 1.5"),
         (QueueSpec::Pie(PieSpec { limit: Limit::Time(ms(15)), ..PieSpec::default() }), "target is 15 ms"),
         (QueueSpec::Dualpi2(Dualpi2Spec { update: ms(0), ..Dualpi2Spec::default() }), "update is 0 ms"),
-        // A second of it would be a million updates, whether a packet comes or not.
+        // A second of it would be a million updates, even without packets.
         (QueueSpec::Pie(PieSpec { update: ns(1_000), ..PieSpec::default() }), "it must be at least 0.01 ms"),
         (QueueSpec::Dualpi2(Dualpi2Spec { coupling: 0.0, ..Dualpi2Spec::default() }), "coupling is 0"),
         (QueueSpec::Dualpi2(Dualpi2Spec { limit: Limit::Bytes(33), ..Dualpi2Spec::default() }), "33 bytes"),

@@ -1,4 +1,4 @@
-//! Several bottlenecks in a row, and directions that know nothing of each other.
+//! Several bottlenecks in a row, and directions that are independent of each other.
 
 mod common;
 
@@ -62,7 +62,7 @@ fn what_the_first_lets_through_the_second_may_drop() {
     }
     let left = follow(&mut path, at(1 << 62), &mut log);
     assert_eq!((log.count(0, Outcome::Dropped), log.count(0, Outcome::Delivered)), (0, 20));
-    // One comes each millisecond, one leaves every 8: the first three, then those that come as a place falls free.
+    // One arrives each millisecond, one leaves every 8: the first three, then those that arrive as a place falls free.
     let ids: Vec<u64> = left.iter().map(|left| left.item.id.0).collect();
     assert_eq!(ids, [0, 1, 2, 8, 16]);
     assert_eq!(log.count(1, Outcome::Dropped), 15);
@@ -119,7 +119,7 @@ proptest! {
                 }
             }
         }
-        // What leaves the first is what enters the second, at that very time.
+        // The items that leave the first are those that enter the second, at that very time.
         let from: Vec<_> = log.at_stage(1).filter(|f| f.outcome == Outcome::Delivered).map(|f| (f.item.id, f.at)).collect();
         let mut into: Vec<_> = log.at_stage(2).map(|f| (f.item.id, f.t_in)).collect();
         into.sort_by_key(|&(id, t_in)| (t_in, from.iter().position(|left| left.0 == id)));
@@ -139,7 +139,7 @@ proptest! {
             }
             log.fates.iter().map(|fate| (fate.item.id, fate.outcome, fate.at)).collect::<Vec<_>>()
         };
-        // Whatever the other direction is, and however many stages it has, a direction does the same.
+        // A direction does the same with any other direction, of any number of stages.
         prop_assert_eq!(fates(down, Direction::Down, 0), fates(down, Direction::Down, 9));
         prop_assert_eq!(fates(up, Direction::Up, 2), fates(up, Direction::Up, 7));
     }

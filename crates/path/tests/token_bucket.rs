@@ -1,5 +1,5 @@
-//! The token bucket against the definition by windows: over any window, no more than the burst and what the rate
-//! gives in it; and each packet as early as that allows.
+//! The token bucket against the definition by windows: over any window, no more than the burst and the tokens of the
+//! rate in it; and each packet as early as that allows.
 
 mod common;
 
@@ -15,10 +15,10 @@ const NANOBITS: u128 = 8_000_000_000;
 
 fn tbf(steps: &Steps, burst: u32, limit: Limit) -> StageSpec {
     let steps = steps.iter().map(|&(from, rate)| (ns(from), bps(rate))).collect();
-    shaped(RateSpec::Steps(steps), ShaperSpec::TokenBucket(TokenBucketSpec { burst }), limit)
+    shaped(RateSpec::Steps(steps), ShaperSpec::TokenBucket(TokenBucketSpec { burst, initial: None }), limit)
 }
 
-/// The first whole nanosecond from `from` on by which `enough` holds.
+/// Returns the first whole nanosecond from `from` on by which `enough` holds.
 fn earliest(from: u64, enough: impl Fn(u64) -> bool) -> u64 {
     let (mut low, mut step) = (from, 1);
     if enough(low) {
@@ -36,7 +36,7 @@ fn earliest(from: u64, enough: impl Fn(u64) -> bool) -> u64 {
     high
 }
 
-/// Departures by the definition, which knows of no bucket.
+/// Returns departures by the definition, which has no bucket.
 fn by_windows(steps: &Steps, burst: u32, arrivals: &[(u64, u32)]) -> Vec<u64> {
     let mut left: Vec<(u64, u32)> = Vec::new();
     for &(arrival, bytes) in arrivals {
@@ -121,8 +121,25 @@ fn a_full_bucket_goes_at_once_and_then_the_rate_holds() {
 }
 
 #[test]
+fn a_bucket_that_begins_less_than_full_lacks_just_that() {
+    // 1514 B wait for 914 B at 1 Mbit/s where 600 B are there, and for all of themselves in an empty bucket.
+    for (initial, first) in [(1514, 0), (600, 7_312_000), (0, 12_112_000)] {
+        let shaper = ShaperSpec::TokenBucket(TokenBucketSpec { burst: 1600, initial: Some(initial) });
+        let spec = shaped(RateSpec::Steps(vec![(ns(0), bps(1_000_000))]), shaper, NO_LIMIT);
+        let times: Vec<_> = sent(&offer(&spec, &[(0, 1514); 2])).iter().map(|sent| sent.1).collect();
+        assert_eq!(times, [first, first + 12_112_000], "{initial}");
+    }
+    let shaper = ShaperSpec::TokenBucket(TokenBucketSpec { burst: 1600, initial: Some(1601) });
+    let spec = shaped(RateSpec::Steps(vec![(ns(0), bps(1_000_000))]), shaper, NO_LIMIT);
+    assert_eq!(
+        Path::new(&[spec], StageId(0), 1, Direction::Down).err().unwrap().to_string(),
+        "path.down.bottleneck: shaper.token_bucket.initial: 1601; expected at most the burst, 1600 bytes"
+    );
+}
+
+#[test]
 fn idle_time_fills_the_bucket_to_its_brim_and_no_further() {
-    // 3028 B are two frames; after ten seconds of rest still two go at once.
+    // 3028 B are two frames; after ten seconds of rest still two leave at once.
     let spec = tbf(&vec![(0, 1_000_000)], 3028, NO_LIMIT);
     let log = offer(
         &spec,

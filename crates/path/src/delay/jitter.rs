@@ -1,4 +1,4 @@
-//! What jitter adds to a delay: draws by integers and by `libm`, so that every machine draws the same.
+//! The jitter added to a delay: draws by integers and by `libm`, so that every machine draws the same.
 
 use core::f64::consts::TAU;
 
@@ -22,7 +22,7 @@ impl Distribution {
             }
             Distribution::Gamma { shape, scale } => (gamma(random, *shape) * scale.as_nanos() as f64) as i64,
             Distribution::Table { quantiles } => {
-                // The uniform draw is a place along the table: whole steps and, in 32 bits, what lies between.
+                // The uniform draw is a place along the table: whole steps and, in 32 bits, the fraction between them.
                 let place = u128::from(random.bits()) * (quantiles.len() as u128 - 1);
                 let (step, part) = ((place >> 64) as usize, (place >> 32) as u32);
                 let (low, high) = (quantiles[step].as_nanos(), quantiles[step + 1].as_nanos());
@@ -31,7 +31,7 @@ impl Distribution {
         }
     }
 
-    /// The least that it ever adds, ns.
+    /// Returns the least that it ever adds, ns.
     pub(super) fn least(&self) -> i64 {
         match self {
             Distribution::Uniform { spread } => -(spread.as_nanos() as i64),
@@ -41,7 +41,7 @@ impl Distribution {
         }
     }
 
-    /// Its own measure of how much it varies, s: spread, deviation, scale, or a table's range.
+    /// Returns its own measure of how much it varies, s: spread, deviation, scale, or a table's range.
     pub(super) fn size_s(&self) -> f64 {
         match self {
             Distribution::Uniform { spread } => spread.as_secs_f64(),
@@ -59,7 +59,7 @@ impl Distribution {
             Distribution::Uniform { spread } => &[("spread", *spread)],
             Distribution::Normal { deviation } => &[("deviation", *deviation)],
             Distribution::Pareto { scale, shape } => {
-                // The mean of what is added is scale / (shape - 1).
+                // The mean of the jitter is scale / (shape - 1).
                 if !(*shape > 1.0 && shape.is_finite()) {
                     return Err(StageProblem::ParetoShape(*shape));
                 }
@@ -94,19 +94,20 @@ impl Distribution {
 /// An hour: more is a mistake in a unit, and less keeps all sums in 64 bits.
 const MOST_NS: u64 = 3_600_000_000_000;
 
-/// Uniform in (0, 1], so that its logarithm is finite.
+/// Draws uniformly from (0, 1], so that the logarithm is finite.
 fn uniform(random: &mut RandomStream) -> f64 {
     ((random.bits() >> 11) + 1) as f64 / (1u64 << 53) as f64
 }
 
-/// Standard normal (Box and Muller 1958, "A note on the generation of random normal deviates").
+/// Draws from the standard normal distribution (Box and Muller 1958, "A note on the generation of random normal
+/// deviates").
 fn normal(random: &mut RandomStream) -> f64 {
     let radius = libm::sqrt(-2.0 * libm::log(uniform(random)));
     radius * libm::cos(TAU * uniform(random))
 }
 
-/// Gamma of this shape and scale 1 (Marsaglia and Tsang 2000, "A simple method for generating gamma variables",
-/// sections 2 and 6): by rejection, so the number of draws varies.
+/// Draws from the gamma distribution of this shape and scale 1 (Marsaglia and Tsang 2000, "A simple method for
+/// generating gamma variables", sections 2 and 6): by rejection, so the number of draws varies.
 fn gamma(random: &mut RandomStream, shape: f64) -> f64 {
     if shape < 1.0 {
         let boost = libm::pow(uniform(random), 1.0 / shape);

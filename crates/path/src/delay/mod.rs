@@ -9,12 +9,13 @@ use streamgauge_base::{Duration, FateSink, Instant, Item, QueueDepth, StageId};
 
 use crate::error::StageProblem;
 use crate::schedule::{Schedule, ascending, switches};
+use crate::spec::Change;
 use crate::spec::DelaySpec;
-use crate::stage::{Arrival, Change, Departure, Stage};
+use crate::stage::{Arrival, Departure, Stage};
 pub use varying::VaryingDelay;
 
-/// A pipe of some length. An item's delay is the one in force when it enters; a later change does not touch
-/// what is under way, and an item that would overtake the one before it leaves together with it.
+/// A pipe of some length. An item's delay is the one in force when it enters; a later change does not touch items under
+/// way, and an item that would overtake the one before it leaves together with it.
 #[derive(Clone, Debug)]
 pub struct Delay {
     id: StageId,
@@ -39,7 +40,7 @@ impl Flying {
 }
 
 impl Delay {
-    /// An empty pipe.
+    /// Makes an empty pipe.
     pub fn new(id: StageId, delay: Duration) -> Self {
         Delay { id, delay, flying: VecDeque::new(), bytes: 0 }
     }
@@ -95,7 +96,7 @@ impl Stage for Delay {
 }
 
 impl DelaySpec {
-    /// The delay at time zero, without what jitter or a flow's extra add to it.
+    /// Returns the delay at time zero, without the addition of jitter or of a flow's extra.
     pub fn initial(&self) -> Duration {
         match self.steps.first() {
             Some(&(Duration::ZERO, delay)) => delay,
@@ -103,7 +104,7 @@ impl DelaySpec {
         }
     }
 
-    /// Whether every packet's delay is the one in force when it enters.
+    /// Returns whether every packet's delay is the one in force when it enters.
     pub(crate) fn is_plain(&self) -> bool {
         self.jitter.is_none() && self.flows.is_empty()
     }

@@ -4,12 +4,13 @@ use streamgauge_base::{Duration, FateSink, FlowId, Instant, Item, RandomStream, 
 
 use crate::heap::DueHeap;
 use crate::schedule::starts_on;
-use crate::spec::{DelaySpec, JitterSpec};
-use crate::stage::{Change, Departure, Stage};
+use crate::spec::Change;
+use crate::spec::{DelaySpec, Distribution, JitterSpec};
+use crate::stage::{Departure, Stage};
 
-/// A pipe whose length jitters, or differs between flows. An item's delay is the base delay in force when it
-/// enters, plus its flow's extra, plus a draw from the jitter's distribution while that is switched on, and
-/// never below zero.
+/// A pipe with a length that jitters, or differs between flows. An item's delay is the base delay in force when it
+/// enters, plus its flow's extra, plus a draw from the jitter's distribution while that is switched on, and never below
+/// zero.
 ///
 /// Where order is kept, an item that would overtake one before it leaves together with that one, which makes
 /// the mean delay longer than the mean of the distribution. Items overtake only those of another flow, and
@@ -30,7 +31,7 @@ pub struct VaryingDelay {
 }
 
 impl VaryingDelay {
-    /// An empty pipe, its draws from `random` alone.
+    /// Makes an empty pipe; its draws use `random` alone.
     pub fn new(id: StageId, spec: &DelaySpec, random: RandomStream) -> Self {
         let mut flows: Vec<_> =
             spec.flows.iter().map(|&(flow, extra)| (FlowId(flow), extra, Instant::ZERO)).collect();
@@ -49,7 +50,7 @@ impl VaryingDelay {
     }
 }
 
-/// `by` ns later, or earlier if that is negative.
+/// Returns `by` ns later, or earlier if that is negative.
 fn shifted(at: Instant, by: i64) -> Instant {
     let ns = Duration::from_nanos(by.unsigned_abs());
     if by < 0 { at - ns } else { at + ns }
@@ -89,6 +90,17 @@ impl Stage for VaryingDelay {
                 self.on = on;
                 let size = self.jitter.as_ref().map_or(0.0, |jitter| jitter.distribution.size_s());
                 fates.changed(self.id, now, "jitter", if on { size } else { 0.0 }, "s");
+            }
+            Change::Jitter(spread) => {
+                let distribution = Distribution::Uniform { spread };
+                match &mut self.jitter {
+                    Some(jitter) => jitter.distribution = distribution,
+                    None => {
+                        self.jitter = Some(JitterSpec { distribution, keep_order: true, switches: vec![] })
+                    }
+                }
+                self.on = true;
+                fates.changed(self.id, now, "jitter", spread.as_secs_f64(), "s");
             }
             _ => {}
         }

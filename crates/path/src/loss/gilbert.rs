@@ -4,8 +4,8 @@ use streamgauge_base::RandomStream;
 
 use crate::chance::Chance;
 
-/// The chain, which may step once a packet, after it. It starts in its stationary distribution, so that short
-/// trials lose what long ones do on average.
+/// The chain, which may step once a packet, after it. It starts in its stationary distribution, so that short trials
+/// lose as much as long ones on average.
 #[derive(Clone, Debug)]
 struct Chain {
     bad: bool,
@@ -22,7 +22,7 @@ impl Chain {
         }
     }
 
-    /// The state that this packet meets.
+    /// Returns the state that this packet meets.
     #[inline]
     fn step(&mut self, random: &mut RandomStream) -> bool {
         let bad = self.bad;

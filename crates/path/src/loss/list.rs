@@ -1,4 +1,4 @@
-//! Chosen packets, so that an experiment can lose exactly what it is about.
+//! Chosen packets, so that an experiment can lose exactly the packets that it studies.
 
 /// Loses the packets with these numbers, counted from 0 as they arrive.
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ impl List {
         lost
     }
 
-    /// How many it has yet to lose.
+    /// Returns how many it has yet to lose.
     pub fn left(&self) -> usize {
         self.packets.len() - self.next
     }

@@ -10,6 +10,7 @@ use crate::chance::probability;
 use crate::error::StageProblem;
 use crate::passing::{Effect, Passing};
 use crate::schedule::{Schedule, ascending, starts_on};
+use crate::spec::Change;
 use crate::spec::{LossModel, LossSpec};
 use bernoulli::Bernoulli;
 use gilbert::{Gilbert, GilbertElliott};
@@ -36,7 +37,7 @@ enum Process {
 }
 
 impl Loss {
-    /// The model as at time zero, its draws from `random` alone.
+    /// Makes the model as at time zero; its draws use `random` alone.
     pub fn new(id: StageId, spec: &LossSpec, mut random: RandomStream) -> Self {
         let process = match spec.model {
             LossModel::Bernoulli { probability } => Process::Bernoulli(Bernoulli::new(probability)),
@@ -67,7 +68,14 @@ impl Effect for Losing {
         if lost { Err(Cause::RandomLoss) } else { Ok(item) }
     }
 
-    /// Random loss is reported as its mean ratio, a list as how many of its packets are still to come.
+    fn set(&mut self, change: Change) -> bool {
+        let Change::Loss(probability) = change else { return false };
+        self.process = Process::Bernoulli(Bernoulli::new(probability));
+        self.ratio = probability;
+        true
+    }
+
+    /// Random loss is reported as its mean ratio, a list as the number of its packets still ahead.
     fn setting(&self, on: bool) -> (&'static str, f64, &'static str) {
         match &self.process {
             Process::List(list) => ("loss_list", if on { list.left() as f64 } else { 0.0 }, "packets"),
@@ -77,7 +85,7 @@ impl Effect for Losing {
 }
 
 impl LossModel {
-    /// Mean share of packets lost; `None` for a list, which has none.
+    /// Returns the mean share of packets lost; `None` for a list, which has none.
     pub fn mean_ratio(&self) -> Option<f64> {
         match *self {
             LossModel::Bernoulli { probability } => Some(probability),

@@ -1,4 +1,4 @@
-//! Active queue management: parameters, the RFCs' values by default, and what is refused.
+//! Active queue management: parameters, the RFCs' values by default, and the refused values.
 
 use serde::{Deserialize, Serialize};
 use streamgauge_base::{BitRate, Duration};
@@ -14,11 +14,11 @@ pub struct CodelSpec {
     pub target: Duration,
     /// A worst-case round-trip time; 100 ms (RFC 8289 section 4.3).
     pub interval: Duration,
-    /// What the buffer holds; an arrival beyond it is dropped. 1,000 packets, as Linux.
+    /// The buffer's size; an arrival beyond it is dropped. 1,000 packets, as Linux.
     pub limit: Limit,
     /// Mark ECN-capable packets instead of dropping them.
     pub ecn: bool,
-    /// A queue of no more than these bytes of the bottleneck's layer is never too long: one full packet.
+    /// A queue of at most these bytes of the bottleneck's layer is never too long: one full packet.
     pub mtu: u32,
 }
 
@@ -42,8 +42,7 @@ pub struct FqCodelSpec {
     pub target: Duration,
     /// Each queue's CoDel interval; 100 ms.
     pub interval: Duration,
-    /// What all queues together hold; beyond it the longest loses its head. 10,240 packets (RFC 8290 section
-    /// 5.2.3).
+    /// The size of all queues together; beyond it the longest loses its head. 10,240 packets (RFC 8290 section 5.2.3).
     pub limit: Limit,
     /// Queues that flows are hashed to; 1,024 (RFC 8290 section 5.2).
     pub flows: u32,
@@ -83,7 +82,7 @@ pub struct PieSpec {
     pub beta: f64,
     /// MAX_BURST, how long a burst after a rest passes undropped; 150 ms.
     pub max_burst: Duration,
-    /// What the buffer holds; an arrival beyond it is dropped. 1,000 packets, as Linux.
+    /// The buffer's size; an arrival beyond it is dropped. 1,000 packets, as Linux.
     pub limit: Limit,
     /// Mark ECN-capable packets instead of dropping them, up to `mark_below`.
     pub ecn: bool,
@@ -147,7 +146,7 @@ pub struct Dualpi2Spec {
     pub l4s_packets: u32,
     /// Which queue is served.
     pub scheduler: DualScheduler,
-    /// What both queues together hold; 250 ms at the rate in force.
+    /// The size of both queues together; 250 ms at the rate in force.
     pub limit: Limit,
     /// Mark ECN-capable classic packets, which are ECT(0), instead of dropping them. L4S packets are marked
     /// anyway.
@@ -175,7 +174,7 @@ impl Default for Dualpi2Spec {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum L4sMarking {
-    /// Every packet that has waited at least so long.
+    /// Every packet that has waited at least this long.
     Step(Duration),
     /// With a probability that rises from 0 at `min` to 1 at `min + range`.
     Ramp {
@@ -201,7 +200,7 @@ pub enum DualScheduler {
         /// The classic queue's share of the bytes, percent, 1 to 99; 10, as Linux.
         classic_percent: u8,
     },
-    /// The queue whose head has waited longer, where the L4S queue's is taken to have come `shift` earlier.
+    /// The queue with the head that has waited longer, where the L4S queue's head counts as `shift` older.
     TimeShifted {
         /// The head start.
         shift: Duration,
@@ -257,8 +256,7 @@ impl FqCodelSpec {
         if self.flows == 0 || self.flows > 65_536 {
             return refuse("flows", self.flows, "between 1 and 65536 queues");
         }
-        // Less than the MTU is in use (300 on slow links, RFC 8290 section 5.2), and Linux takes no less
-        // than this.
+        // Less than the MTU is in use (300 on slow links, RFC 8290 section 5.2), and Linux accepts no less than this.
         if self.quantum < 256 {
             return refuse("quantum", format!("{} bytes", self.quantum), "at least 256 bytes");
         }

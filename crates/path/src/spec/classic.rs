@@ -1,4 +1,4 @@
-//! The queue managers of the emulators and routers of the first papers: what they are set to, and what is refused.
+//! The queue managers of the emulators and routers of the first papers: their settings, and the refused values.
 
 use serde::{Deserialize, Serialize};
 use streamgauge_base::{BitRate, Duration};
@@ -14,7 +14,7 @@ pub struct RedSpec {
     pub min: Limit,
     /// The average at which the probability reaches `max_probability`. In the unit of `min`, and above it.
     pub max: Limit,
-    /// What the buffer holds; an arrival beyond it is dropped. At least `max` where it has the same unit.
+    /// The buffer's size; an arrival beyond it is dropped. At least `max` where it has the same unit.
     pub limit: Limit,
     /// Probability of a drop at `max`, in (0, 1]; 0.1 (Floyd 1997).
     #[serde(default = "tenth")]
@@ -38,14 +38,14 @@ pub struct RedSpec {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DrdSpec {
-    /// drdmin: up to so many packets held nothing is dropped.
+    /// drdmin: up to this many packets held nothing is dropped.
     pub min_packets: u32,
-    /// drdmax: from so many on, 95 % are dropped. More than `min_packets`.
+    /// drdmax: from this many on, 95 % are dropped. It exceeds `min_packets`.
     pub max_packets: u32,
-    /// drdcongest: from so many on, ECN-capable packets that are taken are marked; never if left out.
+    /// drdcongest: from this many packets on, accepted ECN-capable packets are marked; never if left out.
     #[serde(default)]
     pub congested_packets: Option<u32>,
-    /// What the buffer holds; without it nothing but the probability bounds the queue, as in NIST Net.
+    /// The buffer's size; without it only the probability bounds the queue, as in NIST Net.
     #[serde(default)]
     pub limit: Option<Limit>,
     /// The fixed delay behind the queue (ns), in which NIST Net counts packets too; 0 counts none there.
@@ -81,7 +81,7 @@ fn share(setting: &'static str, value: f64) -> Result<(), StageProblem> {
 }
 
 impl RedSpec {
-    /// `min` and `max`, and whether they count bytes.
+    /// Returns `min` and `max`, and whether they count bytes.
     pub(crate) fn thresholds(&self) -> Option<(u64, u64, bool)> {
         match (self.min, self.max) {
             (Limit::Bytes(min), Limit::Bytes(max)) => Some((min, max, true)),

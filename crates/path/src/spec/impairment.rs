@@ -1,5 +1,5 @@
-//! What else can happen to packets on the way. Each is on from the start unless its `switches` say otherwise:
-//! times (ns) at which it is switched on or off, ascending; on at time zero unless the first entry is at zero.
+//! Further impairments of packets on the way. Each is on from the start unless its `switches` change that: times (ns)
+//! at which it is switched on or off, ascending; on at time zero unless the first entry is at zero.
 
 use serde::{Deserialize, Serialize};
 use streamgauge_base::Duration;
@@ -60,7 +60,7 @@ pub struct MtuSpec {
 pub struct BlockSpec {
     /// Which.
     pub protocol: BlockedProtocol,
-    /// Of TCP or UDP, source or destination: 1 to 65535, at most 16, each once. All packets without.
+    /// Ports of TCP or UDP, source or destination: 1 to 65535, at most 16, each once. All packets without.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ports: Vec<u16>,
     /// When on.
@@ -68,7 +68,7 @@ pub struct BlockSpec {
     pub switches: Vec<(Duration, bool)>,
 }
 
-/// What a firewall can tell apart.
+/// The protocols that a firewall can distinguish.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BlockedProtocol {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use streamgauge_base::Duration;
 
-/// Loss, on from the start unless `switches` says otherwise.
+/// Loss, on from the start unless `switches` changes that.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LossSpec {
@@ -45,7 +45,7 @@ pub enum LossModel {
     },
     /// Exactly these packets.
     List {
-        /// Their numbers, ascending, counted from 0 over what arrives at this stage while loss is on.
+        /// Their numbers, ascending, counted from 0 over the arrivals at this stage while loss is on.
         packets: Vec<u64>,
     },
 }

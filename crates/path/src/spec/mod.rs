@@ -1,7 +1,7 @@
-//! A path as plain data, in SI units and nanoseconds: what a scenario is lowered to and what sim and the
-//! emulator read.
+//! A path as plain data, in SI units and nanoseconds: a scenario is lowered to it, and sim and the emulator read it.
 
 mod aqm;
+mod change;
 mod classic;
 mod delay;
 mod impairment;
@@ -13,6 +13,7 @@ mod rate;
 mod stage;
 
 pub use aqm::{CodelSpec, DualScheduler, Dualpi2Spec, FqCodelSpec, L4sMarking, PieDelay, PieSpec};
+pub use change::Change;
 pub use classic::{DrdSpec, NistnetSpec, RedSpec};
 pub use delay::{DelaySpec, Distribution, JitterSpec};
 pub use impairment::{BlockSpec, BlockedProtocol, CorruptSpec, DuplicateSpec, MtuSpec, ReorderSpec};

@@ -31,7 +31,7 @@ pub enum QueueSpec {
 }
 
 impl QueueSpec {
-    /// What it holds at most; of DRD without a limit, the packets from which it drops nearly everything.
+    /// Returns its upper bound; for DRD without a limit, the packets from which it drops nearly everything.
     pub fn limit(&self) -> Limit {
         match self {
             QueueSpec::Droptail(limit) => *limit,
@@ -45,7 +45,7 @@ impl QueueSpec {
         }
     }
 
-    /// The same discipline with another limit; NIST Net's drop-tail takes packets only.
+    /// Returns the same discipline with another limit; NIST Net's drop-tail accepts packets only.
     pub fn with_limit(mut self, limit: Limit) -> Self {
         match &mut self {
             QueueSpec::Droptail(own) => *own = limit,

@@ -25,14 +25,14 @@ pub enum RateSpec {
 }
 
 /// When how much may leave, as in mahimahi's packet-delivery traces. A packet leaves at the opportunity that carries
-/// its last byte, and what that has left serves the next at the same instant; what is not used is lost. Its mean
-/// over the period stands for the rate wherever one is asked for.
+/// its last byte, and the rest of that opportunity serves the next at the same instant; an unused rest is lost. Its
+/// mean over the period is used wherever a rate is asked for.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OpportunitiesSpec {
-    /// Opportunities (ns, never going back, none later than the period); several may share a time.
+    /// Opportunities (ns, never decreasing, none later than the period); several may share a time.
     pub times: Vec<Duration>,
-    /// What each carries, >= 1. mahimahi counts 1504: an MTU of 1500 and the 4 bytes of a TUN header.
+    /// Bytes that each carries, >= 1. mahimahi counts 1504: an MTU of 1500 and the 4 bytes of a TUN header.
     #[serde(default = "mahimahi_bytes")]
     pub bytes: u32,
     /// After this long it begins again, > 0; in mahimahi's files the last time.
@@ -43,24 +43,27 @@ pub struct OpportunitiesSpec {
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum ShaperSpec {
-    /// One after the other, each as long as its bits take: a line of that rate.
+    /// One after the other, each for the time of its bits: a line of that rate.
     #[default]
     Serial,
     /// Whole packets, as tokens allow: `tc tbf`.
     TokenBucket(TokenBucketSpec),
     /// One bounded class of class-based queueing, as in Linux up to 6.2.
     Cbq(CbqSpec),
-    /// Whole packets, each when a program wakes that sleeps for as long as its bits take.
+    /// Whole packets, each when a program wakes that sleeps for the time of its bits.
     Sleeping(SleepingSpec),
 }
 
-/// A token bucket without a peak rate. It starts full.
+/// A token bucket without a peak rate.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TokenBucketSpec {
     /// Bytes it holds, in the bottleneck's layer: at least a full packet, 1514 (layer ip: 1500). A packet longer
     /// than the bucket never fits through it and is dropped, as by `tc tbf`.
     pub burst: u32,
+    /// Bytes it holds at the start, at most `burst`: packets before the trial used the others. Full if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initial: Option<u32>,
 }
 
 /// A bounded class, and the device it sends on. Rates below the device's, and never 0.
@@ -84,7 +87,7 @@ pub struct CbqSpec {
     pub ewma_log: u8,
 }
 
-/// A program that sleeps, on a machine whose clock ticks. Rates never 0.
+/// A program that sleeps, on a machine with a clock that ticks. Rates never 0.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SleepingSpec {

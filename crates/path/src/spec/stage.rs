@@ -1,9 +1,10 @@
 //! The stages of a path, and the bottleneck as a whole.
 
 use serde::{Deserialize, Serialize};
+use streamgauge_base::Duration;
 
 use super::{
-    BlockSpec, CorruptSpec, DelaySpec, DuplicateSpec, Layer, LossSpec, MtuSpec, QueueSpec, RateSpec,
+    BlockSpec, Change, CorruptSpec, DelaySpec, DuplicateSpec, Layer, LossSpec, MtuSpec, QueueSpec, RateSpec,
     ReorderSpec, ShaperSpec,
 };
 
@@ -23,11 +24,14 @@ pub struct PathSpec {
 pub struct StageSpec {
     /// Unique within its direction: "loss", "bottleneck", "delay", "wire".
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: StageKind,
+    /// Settings that change beside those with steps of their own: times (ns) that never decrease.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<(Duration, Change)>,
 }
 
-/// What a stage is.
+/// The kinds of a stage.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum StageKind {

@@ -74,7 +74,7 @@ struct Layout {
     rate: (usize, f64),
 }
 
-/// Whether columns are separated by something that is no mere space.
+/// Returns whether columns are separated by something that is no mere space.
 pub fn separator(line: &str) -> Option<char> {
     // With semicolons or tabs between them, a comma may be a decimal point.
     [';', '\t', ','].into_iter().find(|separator| line.contains(*separator))
@@ -128,12 +128,12 @@ fn has_header(text: &str, separator: char) -> bool {
     text.chars().any(char::is_alphabetic) && !text.split(separator).all(is_number)
 }
 
-/// A column with a unit of what is looked for.
+/// A column with a unit of the wanted kind.
 struct Column<'a> {
     index: usize,
     name: &'a str,
     scale: f64,
-    /// Its other words are usual ones, or there are none.
+    /// Whether its other words are usual ones, or there are none.
     is_named: bool,
 }
 
@@ -145,7 +145,7 @@ fn header(line: usize, text: &str, separator: char) -> Result<Layout, TraceError
     Ok(Layout { separator, columns: names.len(), time, rate })
 }
 
-/// The one column that is of a time or a rate by its unit and by its other words.
+/// Finds the one column that is of a time or a rate by its unit and by its other words.
 fn find(
     line: usize,
     names: &[&str],
@@ -184,14 +184,14 @@ fn find(
         ([], several) => {
             let several: Vec<&Column<'_>> = several.iter().collect();
             let said = format!(
-                "no column is called a {what}; rename the one that is meant ({}), such as {example}",
+                "no column is called a {what}; rename the intended one ({}), such as {example}",
                 list(&several)
             );
             Err(refuse(said))
         }
         (several, _) => {
             let said = format!(
-                "{} may each be the {what}; keep or rename all but the one that is meant",
+                "{} may each be the {what}; remove or rename all but the intended one",
                 list(several)
             );
             Err(refuse(said))

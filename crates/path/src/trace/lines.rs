@@ -1,4 +1,4 @@
-//! Lines of a trace, and the numbers on them, with errors that say where.
+//! Lines of a trace, and the numbers on them, with errors that name the place.
 
 use streamgauge_base::{BitRate, Duration};
 
@@ -19,7 +19,7 @@ impl<'a> Lines<'a> {
         Lines { rest: text.lines().enumerate(), peeked: None }
     }
 
-    /// The next line, which stays the next.
+    /// Returns the next line, which stays the next.
     pub fn peek(&mut self) -> Result<Option<(usize, &'a str)>, TraceError> {
         if self.peeked.is_none() {
             self.peeked = self.advance()?;
@@ -27,7 +27,7 @@ impl<'a> Lines<'a> {
         Ok(self.peeked)
     }
 
-    /// The next line, trimmed.
+    /// Returns the next line, trimmed.
     pub fn next(&mut self) -> Result<Option<(usize, &'a str)>, TraceError> {
         match self.peeked.take() {
             Some(line) => Ok(Some(line)),
@@ -50,7 +50,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// Something from a file, short enough for a message.
+/// Quotes a part of a file, short enough for a message.
 pub fn quote(text: &str) -> String {
     let mut shown: String = text.chars().take(40).collect();
     if shown.len() < text.len() {
@@ -59,7 +59,7 @@ pub fn quote(text: &str) -> String {
     format!("{shown:?}")
 }
 
-/// A number that is finite and not negative. `what` it is, and an `example`, for the message.
+/// Reads a number that is finite and not negative. `what` it is, and an `example`, for the message.
 pub fn number(line: usize, text: &str, what: &str, example: &str) -> Result<f64, TraceError> {
     match text.trim().parse::<f64>() {
         Ok(value) if value.is_finite() && value >= 0.0 => Ok(value),
@@ -74,7 +74,7 @@ pub fn number(line: usize, text: &str, what: &str, example: &str) -> Result<f64,
     }
 }
 
-/// A whole number that is not negative.
+/// Reads a whole number that is not negative.
 pub fn whole(line: usize, text: &str, what: &str, example: &str) -> Result<u64, TraceError> {
     text.trim().parse().map_err(|_| {
         let given = quote(text);
@@ -85,14 +85,14 @@ pub fn whole(line: usize, text: &str, what: &str, example: &str) -> Result<u64, 
     })
 }
 
-/// A time of `value` units of `unit_ns`, to the nearest ns.
+/// Returns a time of `value` units of `unit_ns`, to the nearest ns.
 pub fn time(line: usize, value: f64, unit_ns: f64) -> Result<Duration, TraceError> {
     let ns = value * unit_ns + 0.5;
-    // Epoch times in ms are in range as well: what counts is the time since the first, checked by `since`.
+    // Epoch times in ms are in range as well: only the time since the first counts, checked by `since`.
     if ns < 1.8e19 { Ok(Duration::from_nanos(ns as u64)) } else { Err(too_late(line)) }
 }
 
-/// `at` counted from `first`, within what a trace may last.
+/// Returns `at` counted from `first`, within the longest duration of a trace.
 pub fn since(line: usize, at: Duration, first: Duration) -> Result<Duration, TraceError> {
     let since = at.saturating_sub(first);
     if since <= Trace::LONGEST { Ok(since) } else { Err(too_late(line)) }
@@ -102,7 +102,7 @@ fn too_late(line: usize) -> TraceError {
     TraceError::at(line, "more than 30 days from the trace's start; check the unit, or cut the trace up")
 }
 
-/// A rate of `value` units of `unit_bps`, to the nearest bit/s.
+/// Returns a rate of `value` units of `unit_bps`, to the nearest bit/s.
 pub fn rate(line: usize, value: f64, unit_bps: f64) -> Result<BitRate, TraceError> {
     let bps = value * unit_bps + 0.5;
     if bps <= Trace::HIGHEST.as_bps() as f64 {
@@ -123,12 +123,11 @@ pub fn room(line: usize, samples: usize) -> Result<(), TraceError> {
     Err(TraceError::at(line, what))
 }
 
-/// The error of a time that is not later than the one before it.
+/// Returns the error of a time that is not later than the one before it.
 pub fn not_later(line: usize) -> TraceError {
     TraceError::at(
         line,
-        "its time is not later than that of the line before; expected ascending times: sort the lines, and keep \
-         one of each time",
+        "its time is not later than that of the line before. Sort the lines, and keep one of each time",
     )
 }
 

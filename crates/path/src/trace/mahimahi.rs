@@ -1,13 +1,13 @@
 //! mahimahi's packet-delivery traces (mm-link(1)): on each line the ms at which one packet of the MTU may leave, never
-//! going back; the last is also the period.
+//! decreasing; the last is also the period.
 
 use streamgauge_base::Duration;
 
 use super::lines::{Lines, not_later, room, time, whole};
 use super::{Samples, Trace, TraceError};
 
-/// What an opportunity carries in mahimahi's program: its manual rounds to the 1500 of an MTU, its queues count the
-/// TUN device's 4 bytes too.
+/// Bytes of an opportunity in mahimahi's program: its manual rounds to the 1500 of an MTU, its queues count the TUN
+/// device's 4 bytes too.
 pub const BYTES: u32 = 1504;
 
 pub fn parse(mut lines: Lines<'_>) -> Result<(Samples, Duration), TraceError> {

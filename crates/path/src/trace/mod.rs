@@ -1,4 +1,4 @@
-//! Traces of links: files of what others measured, as rates over time or delivery opportunities. No IO: text in, a
+//! Traces of links: files of others' measurements, as rates over time or delivery opportunities. No IO: text in, a
 //! typed value out.
 //!
 //! | format | a line | source |
@@ -34,7 +34,7 @@ pub enum TraceFormat {
     Csv,
     /// Pensieve's: seconds and Mbit/s.
     Pensieve,
-    /// Bytes received in so many ms, after a time and a position: HSDPA in Norway, 4G in Ghent.
+    /// Bytes received in a number of ms, after a time and a position: HSDPA in Norway, 4G in Ghent.
     ByteLog,
     /// University College Cork's 4G and 5G, downlink.
     Ucc,
@@ -53,7 +53,7 @@ impl TraceFormat {
         TraceFormat::UccUp,
     ];
 
-    /// As it is said.
+    /// Returns its name in texts.
     pub fn name(self) -> &'static str {
         match self {
             TraceFormat::Mahimahi => "mahimahi",
@@ -65,7 +65,7 @@ impl TraceFormat {
         }
     }
 
-    /// The format that the first line with something on it looks like.
+    /// Returns the format that the first non-empty line resembles.
     fn detect(lines: &mut Lines<'_>) -> Result<Self, TraceError> {
         let (number, line) = lines.peek()?.ok_or_else(TraceError::empty)?;
         let columns = line.split_whitespace().count();
@@ -78,7 +78,7 @@ impl TraceFormat {
         }
         if columns > 1 && is_named && line.chars().next().is_some_and(char::is_alphabetic) {
             let what = format!(
-                "{} is a header whose columns nothing separates but spaces; put commas, semicolons or tabs there",
+                "{} is a header with spaces between columns; use commas, semicolons or tabs",
                 lines::quote(line)
             );
             return Err(TraceError::at(number, what));
@@ -90,7 +90,7 @@ impl TraceFormat {
             columns => Err(TraceError::at(
                 number,
                 format!(
-                    "{columns} columns are no format known here; expected one number (mahimahi), two (pensieve), \
+                    "{columns} columns are no known format. Expected one number (mahimahi), two (pensieve), \
                      six (byte_log), or commas (csv, ucc)"
                 ),
             )),
@@ -117,13 +117,13 @@ impl FromStr for TraceFormat {
     }
 }
 
-/// What is wrong with a trace: one line that names the place, what was expected, and the remedy.
+/// A fault of a trace: one line that names the place, the expected value, and the remedy.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{}{what}", line.map(|line| format!("line {line}: ")).unwrap_or_default())]
 pub struct TraceError {
     /// Counted from 1; `None` if it is about the whole.
     pub line: Option<usize>,
-    /// What, expected, remedy.
+    /// The fault, the expected value and the remedy.
     pub what: String,
 }
 
@@ -139,10 +139,10 @@ impl TraceError {
     }
 }
 
-/// What a trace says of its link.
+/// A trace's samples of its link.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Samples {
-    /// When an MTU-sized packet may leave. Never going back.
+    /// When an MTU-sized packet may leave. Never decreasing.
     Opportunities(Vec<Duration>),
     /// From each time on, that rate; ascending, the first at 0.
     Rates(Vec<(Duration, BitRate)>),
@@ -153,7 +153,7 @@ pub enum Samples {
 pub struct Trace {
     /// The layout it had.
     pub format: TraceFormat,
-    /// What it says.
+    /// The samples.
     pub samples: Samples,
     /// How long it lasts, > 0: after this it may begin again.
     pub duration: Duration,
@@ -164,10 +164,10 @@ pub struct Trace {
 /// No link that media are streamed over is slower.
 const SLOW_BPS: u64 = 10_000;
 
-/// No link of which there are such traces is faster.
+/// No link with such traces is faster.
 const FAST_BPS: u64 = 20_000_000_000;
 
-/// Nobody measures a link so seldom.
+/// No measurement of a link is so sparse.
 const SPARSE: Duration = Duration::from_secs(90);
 
 impl Trace {
@@ -219,7 +219,7 @@ impl Trace {
         Ok(Trace { format, samples, duration, names_units })
     }
 
-    /// Why its numbers are probably of other units than its format takes them for, and what to do. `None` if nothing
+    /// Returns why its numbers are probably of other units than those of its format, and the remedy. `None` if nothing
     /// looks odd, or if the text names its units.
     pub fn doubt(&self) -> Option<String> {
         let Samples::Rates(rates) = &self.samples else { return None };
@@ -230,38 +230,38 @@ impl Trace {
         let typical = self.duration.div(rates.len() as u64);
         match self.format {
             TraceFormat::Csv if mean < SLOW_BPS => Some(format!(
-                "without a header rates are bit/s, and {mean} bit/s on the mean is 1000 x too little if they are \
-                 kbit/s: begin the file with a line such as `time_s,rate_kbps`"
+                "without a header rates are bit/s, and their mean is {mean} bit/s. If they are kbit/s, begin the file \
+                 with a line such as `time_s,rate_kbps`"
             )),
             TraceFormat::Csv if typical >= SPARSE => Some(format!(
-                "without a header times are s, and lines are {} s apart, 1000 x too far if they are ms: begin the \
-                 file with a line such as `time_ms,rate_bps`",
+                "without a header times are s, and lines are {} s apart. If they are ms, begin the file with a line such \
+                 as `time_ms,rate_bps`",
                 typical.as_nanos() / 1_000_000_000
             )),
             TraceFormat::Pensieve if mean >= FAST_BPS => Some(format!(
-                "without a header rates are Mbit/s (pensieve), and {} Mbit/s on the mean is 1000 x too much if they \
-                 are kbit/s: write it as csv with a header such as `time_s,rate_kbps`",
+                "without a header rates are Mbit/s (pensieve), and their mean is {} Mbit/s. If they are kbit/s, write csv \
+                 with a header such as `time_s,rate_kbps`",
                 mean / 1_000_000
             )),
             TraceFormat::Pensieve if mean < SLOW_BPS => Some(format!(
-                "without a header rates are Mbit/s (pensieve), and {mean} bit/s on the mean is less than any link \
-                 carries: write it as csv with a header such as `time_s,rate_kbps`"
+                "without a header rates are Mbit/s (pensieve), and their mean is {mean} bit/s, too little for a link. \
+                 Write csv with a header such as `time_s,rate_kbps`"
             )),
             TraceFormat::Pensieve if typical >= SPARSE => Some(format!(
-                "without a header times are s (pensieve), and lines are {} s apart, 1000 x too far if they are ms: \
-                 write it as csv with a header such as `time_ms,rate_mbps`",
+                "without a header times are s (pensieve), and lines are {} s apart. If they are ms, write csv with a \
+                 header such as `time_ms,rate_mbps`",
                 typical.as_nanos() / 1_000_000_000
             )),
             _ => None,
         }
     }
 
-    /// As a bottleneck's rate. Opportunities repeat by themselves; rates are written out again and again until
-    /// `lasts`, or once if that is `None`, and the last one stays.
+    /// Returns it as a bottleneck's rate. Opportunities repeat by themselves; rates are written out again and again
+    /// until `lasts`, or once if that is `None`, and the last one stays.
     ///
     /// # Errors
     ///
-    /// More than [`Trace::MOST_SAMPLES`] steps.
+    /// Fails with more than [`Trace::MOST_SAMPLES`] steps.
     pub fn rate(&self, lasts: Option<Duration>) -> Result<RateSpec, TraceError> {
         let rates = match &self.samples {
             Samples::Opportunities(times) => {
@@ -279,7 +279,7 @@ impl Trace {
         while lasts.is_some_and(|lasts| start < lasts) {
             if steps.len() + rates.len() > Self::MOST_SAMPLES {
                 return Err(TraceError::whole(format!(
-                    "repeated to the end the trace has more than {} steps; shorten the trial or thin the trace",
+                    "the repeated trace has more than {} steps; shorten the trial or thin the trace",
                     Self::MOST_SAMPLES
                 )));
             }
@@ -289,7 +289,7 @@ impl Trace {
         Ok(RateSpec::Steps(steps))
     }
 
-    /// What it carries over its duration, by the duration.
+    /// Returns the bytes that it carries over its duration, by the duration.
     pub fn mean(&self) -> BitRate {
         match &self.samples {
             Samples::Opportunities(times) => {
@@ -309,7 +309,7 @@ impl Trace {
         }
     }
 
-    /// How many samples it has.
+    /// Returns how many samples it has.
     pub fn len(&self) -> usize {
         match &self.samples {
             Samples::Opportunities(times) => times.len(),
@@ -317,7 +317,7 @@ impl Trace {
         }
     }
 
-    /// Never: a trace has at least one sample.
+    /// Returns false: a trace has at least one sample.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

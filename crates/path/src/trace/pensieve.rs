@@ -1,6 +1,6 @@
 //! Pensieve's "cooked" traces, also made of the FCC's measurements and of many others: a time in s and a rate in
-//! Mbit/s, separated by white space. Pensieve's own simulator takes a line's rate for the time since the line before
-//! it, so the first line says only when the trace begins.
+//! Mbit/s, separated by white space. Pensieve's own simulator applies a line's rate to the time since the line before
+//! it, so the first line only gives the time at which the trace begins.
 
 use streamgauge_base::{BitRate, Duration};
 

@@ -1,15 +1,15 @@
 //! University College Cork's 4G and 5G data sets: CSV as G-NetTrack Pro writes it, a row a second, with `Timestamp`
 //! (2018.01.18_14.38.13), `DL_bitrate` and `UL_bitrate` in kbit/s among many other columns.
 //!
-//! Rows whose `State` is I were taken while nothing was being downloaded: their rate says nothing about the link, so
-//! they are passed over and the rate before them stays. Of two rows of one second the later counts.
+//! Rows with `State` I were taken while nothing was being downloaded: their rate is no measurement of the link, so they
+//! are passed over and the rate before them stays. If two rows are of one second, the later counts.
 
 use streamgauge_base::{BitRate, Duration};
 
 use super::lines::{Lines, lasting, not_later, number, quote, rate, room, since};
 use super::{Samples, TraceError};
 
-/// Whether a line is such a file's header.
+/// Returns whether a line is such a file's header.
 pub fn is_header(line: &str) -> bool {
     let has = |name| line.split(',').any(|column| column.trim() == name);
     has("Timestamp") && (has("DL_bitrate") || has("UL_bitrate"))
@@ -68,7 +68,7 @@ fn seconds(text: &str) -> Option<u64> {
     if parts.next().is_some() {
         return None;
     }
-    // Years that begin in March, so that the leap day comes last.
+    // Years that begin in March, so that the leap day is last.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let leap_days = year / 4 - year / 100 + year / 400;
     let days = year * 365 + leap_days + (153 * month + 2) / 5 + day - 1;

@@ -1,6 +1,6 @@
 //! Units in the names of columns.
 
-/// What a column's name says of its unit.
+/// The unit in a column's name.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Unit {
     /// None of those looked for.
@@ -16,7 +16,7 @@ pub enum Unit {
     },
 }
 
-/// Of a time: ns.
+/// Units of a time: ns.
 const TIMES: [(&[&str], f64); 5] = [
     (&["s", "sec", "secs", "second", "seconds"], 1e9),
     (&["ms", "msec", "msecs", "millisecond", "milliseconds", "millis"], 1e6),
@@ -27,7 +27,7 @@ const TIMES: [(&[&str], f64); 5] = [
 
 const PREFIXES: [(&str, f64); 4] = [("", 1.0), ("k", 1e3), ("m", 1e6), ("g", 1e9)];
 
-/// The unit of time in a column's name.
+/// Returns the unit of time in a column's name.
 pub fn time_unit(name: &str) -> Unit {
     let of = |word: &str| {
         let word = word.to_lowercase();
@@ -36,12 +36,12 @@ pub fn time_unit(name: &str) -> Unit {
     unit(name, of)
 }
 
-/// The unit of a rate in a column's name.
+/// Returns the unit of a rate in a column's name.
 pub fn rate_unit(name: &str) -> Unit {
     unit(name, rate_word)
 }
 
-/// What one word is.
+/// Meaning of one word.
 enum Found {
     Scale(f64),
     BitsOrBytes,
@@ -53,7 +53,7 @@ fn unit(name: &str, of: impl Fn(&str) -> Option<Found>) -> Unit {
         .split(|c: char| !(c.is_alphanumeric() || c == '/' || c == 'µ'))
         .filter(|word| !word.is_empty())
         .collect();
-    // The unit comes last where several words could be one: `time since start (ms)`, `bit rate kbps`.
+    // The unit is last where several words could be one: `time since start (ms)`, `bit rate kbps`.
     let found = words.iter().enumerate().rev().find_map(|(place, word)| Some((place, of(word)?)));
     match found {
         None => Unit::None,
@@ -65,7 +65,7 @@ fn unit(name: &str, of: impl Fn(&str) -> Option<Found>) -> Unit {
     }
 }
 
-/// `kbit_s`, `kbit per second` and `kbit/sec` as `kbit/s`: a column's name often cannot have a slash.
+/// Writes `kbit_s`, `kbit per second` and `kbit/sec` as `kbit/s`: a column's name often cannot have a slash.
 fn with_slashes(name: &str) -> String {
     let mut name = name.to_owned();
     for per in ["_per_", " per ", "-per-"] {
@@ -81,7 +81,7 @@ fn with_slashes(name: &str) -> String {
     name
 }
 
-/// As `str::replace`, whatever the case of `name`, whose other letters stay.
+/// Replaces as `str::replace` does, but without regard to the case of `name`; its other letters stay.
 fn replaced(name: &str, from: &str, to: &str) -> String {
     let lower = name.to_lowercase();
     // Letters that have another length in the other case are in no unit.
@@ -97,8 +97,8 @@ fn replaced(name: &str, from: &str, to: &str) -> String {
     out + &name[done..]
 }
 
-/// `kbit/s`, `Mbps`, `kB/s`, `bytes/s`. A capital B among small letters is a byte, a small one a bit; all in capitals
-/// may be either.
+/// Recognises `kbit/s`, `Mbps`, `kB/s`, `bytes/s`. A capital B among small letters is a byte, a small one a bit; all in
+/// capitals may be either.
 fn rate_word(word: &str) -> Option<Found> {
     let lower = word.to_lowercase();
     for (prefix, scale) in PREFIXES {
@@ -120,7 +120,7 @@ fn rate_word(word: &str) -> Option<Found> {
     None
 }
 
-/// `RttMs` is no word of a name; `bitRate` is two.
+/// Splits a word: `RttMs` is no word of a name; `bitRate` is two.
 fn apart(word: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut before = ' ';

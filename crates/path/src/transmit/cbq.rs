@@ -3,16 +3,16 @@
 //! the parameters of Floyd's "Notes on Class-Based Queueing: Setting Parameters" (1995), as in Linux up to 6.2 and
 //! described in tc-cbq-details(8).
 //!
-//! The class sends at the speed of the device below it, and is held back so that the device rests as much of the
-//! time as the class's rate demands. After each packet, idle = (time since the last packet ended) - (the time this
-//! packet takes at the class's rate), and avgidle <- (1 - w) avgidle + w idle with w = 2^-ewma_log. While avgidle is
-//! positive, the class may send at once: a burst, bounded by avgidle <= maxidle. Else it waits until one more packet
-//! of the same length would bring the average back to zero.
+//! The class sends at the speed of the device below it, and is held back so that the device rests as much of the time
+//! as the class's rate demands. After each packet, idle = (time since the last packet ended) - (the time of this packet
+//! at the class's rate), and avgidle <- (1 - w) avgidle + w idle with w = 2^-ewma_log. While avgidle is positive, the
+//! class may send at once: a burst, bounded by avgidle <= maxidle. Otherwise it waits until one more packet of the same
+//! length would bring the average back to zero.
 //!
-//! What this makes of a rate: packets of one length leave at the rate exactly, after a burst of at most
-//! `max_burst_packets`. With mixed lengths the average forgets a share w of each surplus and of each debt, so the
-//! rate is off by some per cent (at most w times the longest packet's time per packet), as it is in Linux. Times are
-//! exact here; Linux 2.4 wakes on a clock tick (10 ms where HZ is 100), which this leaves out.
+//! The effect on a rate: packets of one length leave at the rate exactly, after a burst of at most `max_burst_packets`.
+//! With mixed lengths the average forgets a share w of each surplus and of each debt, so the rate is off by some per
+//! cent (at most w times the longest packet's time per packet), as it is in Linux. Times are exact here; Linux 2.4
+//! wakes on a clock tick (10 ms where HZ is 100), which this leaves out.
 
 use streamgauge_base::{BitRate, Duration, Instant};
 
@@ -27,7 +27,7 @@ pub struct Cbq {
     spec: CbqSpec,
     avgidle: i64,
     maxidle: i64,
-    /// What it sleeps in addition, once it is held back at all, so that it then sends `min_burst_packets`.
+    /// Additional sleep, once it is held back at all, so that it then sends `min_burst_packets`.
     offtime: i64,
     /// End of the last packet.
     last: Instant,
@@ -65,7 +65,7 @@ impl Cbq {
         ends
     }
 
-    /// Takes the packet in hand, which has left, into the average.
+    /// Adds the packet in hand, which has left, to the average.
     pub fn idle(&mut self, rate: BitRate) {
         let Some((bytes, end)) = self.sending.take() else { return };
         let at_rate = signed(time(bytes, rate));
@@ -78,7 +78,7 @@ impl Cbq {
         });
     }
 
-    /// From now on, `rate`: the bounds follow it, and so do packets that have not been started.
+    /// Sets the rate from now on: the bounds follow it, and so do packets that have not been started.
     pub fn set_rate(&mut self, rate: BitRate) {
         let CbqSpec { device_rate, average_packet, max_burst_packets, min_burst_packets, .. } = self.spec;
         let rest = signed(time(average_packet, rate)) - signed(time(average_packet, device_rate));
@@ -87,12 +87,12 @@ impl Cbq {
         self.avgidle = self.avgidle.min(self.maxidle);
     }
 
-    /// (1 - w) `average`.
+    /// Returns (1 - w) `average`.
     fn forget(&self, average: i64) -> i64 {
         average - average / (1 << self.spec.ewma_log)
     }
 
-    /// The scaled average from which exactly so many packets can follow each other, where each lacks `rest` of idle
+    /// Returns the scaled average from which exactly `packets` can follow each other, where each lacks `rest` of idle
     /// time: rest (1 - g^n) / ((1 - g) g^n), g = 1 - w (Floyd's Notes, the equation of maxidle).
     fn idle_for(&self, rest: i64, packets: u32) -> i64 {
         let scale = f64::from(1u32 << self.spec.ewma_log);
@@ -108,7 +108,7 @@ impl Cbq {
     }
 }
 
-/// What `bytes` take at `rate`, rounded up.
+/// Returns the time that `bytes` need at `rate`, rounded up.
 fn time(bytes: u32, rate: BitRate) -> Duration {
     if rate.as_bps() == 0 {
         return Duration::from_nanos(LONGEST.unsigned_abs());

@@ -1,5 +1,5 @@
-//! What takes packets from a bottleneck's queue and sends them: at a rate (serial), as tokens allow, as a class
-//! of CBQ, when a program wakes, or when a trace says so.
+//! The part of a bottleneck that removes packets from its queue and sends them: at a rate (serial), as tokens allow, as
+//! a class of CBQ, when a program wakes, or at the times of a trace.
 
 mod cbq;
 mod opportunities;
@@ -19,9 +19,9 @@ use token_bucket::TokenBucket;
 /// Bits times 10^9 in a byte: the unit in which a rate in bit/s counts work per nanosecond.
 const NANOBITS_PER_BYTE: u64 = 8_000_000_000;
 
-/// Holds at most one packet, that which goes next, from `start` until it has left at `ends`.
+/// Holds at most one packet, the next one, from `start` until it has left at `ends`.
 ///
-/// What every packet reads stands outside the kinds.
+/// The fields that every packet reads are outside the kinds.
 #[derive(Clone, Debug)]
 pub(crate) struct Transmitter {
     rate: BitRate,
@@ -45,7 +45,7 @@ impl Transmitter {
         Transmitter::of(rate, Kind::Serial(Serial::default()))
     }
 
-    /// As the specification says; a trace is its own transmitter.
+    /// Makes the transmitter of the specification; a trace is its own transmitter.
     pub fn new(rate: &RateSpec, shaper: &ShaperSpec) -> Self {
         let initial = rate.initial();
         let kind = match (rate, shaper) {
@@ -66,19 +66,19 @@ impl Transmitter {
         Transmitter { rate, ends: Instant::FAR_FUTURE, longest, kind }
     }
 
-    /// The rate in force; of a trace its mean over the period.
+    /// Returns the rate in force; of a trace its mean over the period.
     #[inline]
     pub fn rate(&self) -> BitRate {
         self.rate
     }
 
-    /// When the current transmission ends: `FAR_FUTURE` while idle or while nothing may leave.
+    /// Returns when the current transmission ends: `FAR_FUTURE` while idle or while nothing may leave.
     #[inline]
     pub fn ends(&self) -> Instant {
         self.ends
     }
 
-    /// The longest packet that can ever leave.
+    /// Returns the longest packet that can ever leave.
     #[inline]
     pub fn longest(&self) -> u32 {
         self.longest
@@ -96,7 +96,7 @@ impl Transmitter {
         };
     }
 
-    /// Nothing to send after the transmission that ended.
+    /// Notes that there is nothing to send after the transmission that ended.
     #[inline]
     pub fn idle(&mut self) {
         match &mut self.kind {
@@ -109,7 +109,7 @@ impl Transmitter {
         self.ends = Instant::FAR_FUTURE;
     }
 
-    /// From `now` on, `rate`. `sending`: a packet has been started and has not left.
+    /// Sets the rate from `now` on. `sending`: a packet has been started and has not left.
     pub fn set_rate(&mut self, now: Instant, rate: BitRate, sending: bool) {
         let ends = match &mut self.kind {
             Kind::Serial(serial) => serial.set_rate(now, self.rate, rate, sending),

@@ -7,9 +7,9 @@ use streamgauge_base::{Duration, Instant};
 
 use crate::spec::OpportunitiesSpec;
 
-/// At each time of the trace so many bytes may leave. A packet leaves at the opportunity that carries its last byte;
-/// what that opportunity has left serves the next packet at the same instant. An opportunity at which nothing waits,
-/// or what is left of one, is lost. After its period the trace begins again.
+/// At each time of the trace a number of bytes may leave. A packet leaves at the opportunity that carries its last
+/// byte; the rest of that opportunity serves the next packet at the same instant. An opportunity at which nothing
+/// waits, or the rest of one, is lost. After its period the trace begins again.
 #[derive(Clone, Debug)]
 pub struct Opportunities {
     /// Ascending, none later than the period.
@@ -51,7 +51,7 @@ impl Opportunities {
         self.left = 0;
     }
 
-    /// The next opportunity's time; the one after it is next then.
+    /// Returns the next opportunity's time; the one after it is next then.
     fn take(&mut self) -> Instant {
         let start = Instant::ZERO + Duration::from_nanos(self.period) * self.round;
         let at = start + self.times[self.next];
@@ -62,7 +62,7 @@ impl Opportunities {
         at
     }
 
-    /// Passes over what has been lost by `now`: an arrival comes after the opportunity of its own instant.
+    /// Skips the opportunities lost by `now`: an arrival is after the opportunity of its own instant.
     fn skip(&mut self, now: Instant) {
         let now = now.as_nanos();
         let (round, since) = (now / self.period, Duration::from_nanos(now % self.period));

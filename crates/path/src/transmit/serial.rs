@@ -1,4 +1,4 @@
-//! Transmission at a rate, exact to the bit: no rounding adds up, whatever the rate does meanwhile.
+//! Transmission at a rate, exact to the bit: no rounding adds up, even if the rate changes meanwhile.
 
 use streamgauge_base::{BitRate, Duration, Instant};
 
@@ -6,9 +6,8 @@ use super::NANOBITS_PER_BYTE;
 
 /// A transmitter that sends one packet at a time.
 ///
-/// A transmission ends on a whole nanosecond, rounded up. The work that fits into what rounding added is
-/// credited to the next packet if that follows at once, so a busy period of N bytes lasts 8 N / rate, rounded
-/// up once.
+/// A transmission ends on a whole nanosecond, rounded up. The work that fits into the time added by rounding is
+/// credited to the next packet if that follows at once, so a busy period of N bytes lasts 8 N / rate, rounded up once.
 #[derive(Clone, Debug, Default)]
 pub struct Serial {
     /// Work left at `since`, in nanobits. IP packets have at most 64 KiB, so 64 bits are plenty.
@@ -19,7 +18,7 @@ pub struct Serial {
 }
 
 impl Serial {
-    /// Starts on `bytes` at `now`. If the last transmission ended just now, what rounding left over counts.
+    /// Starts on `bytes` at `now`. If the last transmission ended just now, the rest from rounding counts.
     #[inline]
     pub fn start(&mut self, now: Instant, bytes: u32, rate: BitRate) -> Instant {
         let work = u64::from(bytes) * NANOBITS_PER_BYTE;
@@ -29,13 +28,14 @@ impl Serial {
         self.end(rate)
     }
 
-    /// Nothing to send after the transmission that ended: the link's idle time is lost.
+    /// Notes that there is nothing to send after the transmission that ended: the link's idle time is lost.
     #[inline]
     pub fn idle(&mut self) {
         self.credit = 0;
     }
 
-    /// From `now` on, `new`; the bits not yet sent go at it. The new end, if something is being sent.
+    /// Sets the rate to `new` from `now` on; the bits not yet sent leave at it. The new end, if something is being
+    /// sent.
     pub fn set_rate(&mut self, now: Instant, old: BitRate, new: BitRate, sending: bool) -> Option<Instant> {
         if !sending {
             return None;

@@ -5,28 +5,29 @@ use streamgauge_base::{BitRate, Duration, Instant};
 use super::NANOBITS_PER_BYTE;
 use crate::spec::TokenBucketSpec;
 
-/// Tokens come at the rate and up to the burst; a packet takes as many as it has bytes and leaves, whole, at the
-/// instant there are enough. The bucket starts full.
+/// Tokens arrive at the rate and up to the burst; a packet uses as many as it has bytes and leaves, whole, at the
+/// instant there are enough. The bucket starts full by default.
 ///
 /// Tokens are counted in nanobits, so none is lost to rounding: over any window of length t at a constant rate,
 /// no more than burst + rate t leaves.
 #[derive(Clone, Debug)]
 pub struct TokenBucket {
     burst: u64,
-    /// At `since`, the packet in hand not yet taken off.
+    /// At `since`, the packet in hand not yet subtracted.
     tokens: u64,
     since: Instant,
-    /// What the packet in hand takes; 0 for none.
+    /// Tokens for the packet in hand; 0 for none.
     need: u64,
 }
 
 impl TokenBucket {
     pub fn new(spec: &TokenBucketSpec) -> Self {
         let burst = u64::from(spec.burst) * NANOBITS_PER_BYTE;
-        TokenBucket { burst, tokens: burst, since: Instant::ZERO, need: 0 }
+        let tokens = u64::from(spec.initial.unwrap_or(spec.burst)) * NANOBITS_PER_BYTE;
+        TokenBucket { burst, tokens: tokens.min(burst), since: Instant::ZERO, need: 0 }
     }
 
-    /// More never fits into the bucket.
+    /// Returns the longest packet that fits into the bucket.
     pub fn longest(&self) -> u32 {
         u32::try_from(self.burst / NANOBITS_PER_BYTE).unwrap_or(u32::MAX)
     }
@@ -37,14 +38,14 @@ impl TokenBucket {
         self.end(rate)
     }
 
-    /// The packet in hand left at `at`, and nothing follows.
+    /// Notes that the packet in hand left at `at`, and nothing follows.
     pub fn idle(&mut self, at: Instant, rate: BitRate) {
         if self.need > 0 {
             self.leave(at, rate);
         }
     }
 
-    /// From `now` on, tokens come at `new`. The new end, if a packet waits for them.
+    /// Sets the rate of tokens to `new` from `now` on. The new end, if a packet waits for them.
     pub fn set_rate(&mut self, now: Instant, old: BitRate, new: BitRate) -> Option<Instant> {
         self.fill(now, old);
         (self.need > 0).then(|| self.end(new))

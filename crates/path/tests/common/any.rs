@@ -6,7 +6,7 @@ use streamgauge_path::spec::*;
 
 use super::{bottleneck, bps, item_of, ns, stage};
 
-/// A packet of some flow and protocol, which may or may not be cut up.
+/// Makes a packet of some flow and protocol, which may or may not be cut up.
 pub fn packet(id: u64, bytes: u32) -> Item {
     let protocol = [Protocol::Tcp, Protocol::Udp, Protocol::Icmp, Protocol::Other][id as usize % 4];
     let fragment = if id.is_multiple_of(5) { Fragment::WHOLE_DF } else { Fragment::WHOLE };
@@ -99,7 +99,7 @@ fn reorder() -> impl Strategy<Value = StageKind> {
     })
 }
 
-/// Any stage that lets nothing overtake.
+/// Draws any stage that lets nothing overtake.
 pub fn ordered_stage() -> impl Strategy<Value = StageKind> {
     let protocol =
         prop::sample::select(vec![BlockedProtocol::Tcp, BlockedProtocol::Udp, BlockedProtocol::Icmp]);
@@ -124,7 +124,7 @@ pub fn ordered_stage() -> impl Strategy<Value = StageKind> {
     ]
 }
 
-/// Any stage.
+/// Draws any stage.
 pub fn any_stage() -> impl Strategy<Value = StageKind> {
     prop_oneof![4 => ordered_stage(), 1 => delay(true, true), 1 => delay(false, true), 1 => reorder()]
 }

@@ -17,7 +17,7 @@ pub struct Arrival {
     pub ecn: Ecn,
 }
 
-/// What became of a packet, and the controller's probability right after.
+/// The fate of a packet, and the controller's probability right after.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Verdict {
     pub id: u64,
@@ -31,7 +31,7 @@ pub struct Verdict {
     pub probability: f64,
 }
 
-/// What lockstep needs of a discipline.
+/// The methods of a discipline that lockstep needs.
 pub trait Discipline {
     fn push(&mut self, now: u64, packet: QueuedPacket, link: &TransmitState, drop: &mut Drops);
     fn pop(&mut self, now: u64, link: &TransmitState, drop: &mut Drops) -> Option<QueuedPacket>;
@@ -57,7 +57,7 @@ impl<Q: Queue> Discipline for Real<Q> {
     }
 }
 
-/// Lets `arrivals` pass a link that takes `ns_per_byte`, and drains it.
+/// Lets `arrivals` pass a link that needs `ns_per_byte`, and drains it.
 pub fn lockstep(queue: &mut impl Discipline, ns_per_byte: u64, arrivals: &[Arrival]) -> Vec<Verdict> {
     let mut verdicts = Vec::new();
     let mut sending: Option<(u64, QueuedPacket)> = None;
@@ -129,7 +129,7 @@ fn next(
     packet.map(|packet| (now + u64::from(packet.bytes) * ns_per_byte, packet))
 }
 
-/// Stretches of load in (packets, mean gap ns) and what makes the rest up.
+/// Makes arrivals from stretches of load in (packets, mean gap ns) and the rest that fills them up.
 pub fn arrivals_of(stretches: &[(usize, u64)], flows: u64, seed: u64) -> Vec<Arrival> {
     let mut random = RandomStream::named(seed, "arrivals", "test");
     let mut now = 0;
@@ -147,8 +147,8 @@ pub fn arrivals_of(stretches: &[(usize, u64)], flows: u64, seed: u64) -> Vec<Arr
     arrivals
 }
 
-/// Loads of a link that takes 1 us a byte (8 Mbit/s) and about 1.04 ms a packet: from a third of its rate to
-/// three times it, with rests.
+/// Loads of a link that needs 1 us a byte (8 Mbit/s) and about 1.04 ms a packet: from a third of its rate to three
+/// times it, with rests.
 pub fn loads() -> impl Strategy<Value = Vec<Arrival>> {
     let stretch = prop_oneof![
         4 => (20..400usize, 300_000..1_200_000u64),
@@ -166,7 +166,7 @@ pub fn managed(queue: QueueSpec, rate: u64) -> StageSpec {
     stage("bottleneck", StageKind::Bottleneck(BottleneckSpec { rate, shaper, queue, layer: Layer::Ethernet }))
 }
 
-/// `arrivals` through a bottleneck with `queue`, as a driver lets them.
+/// Sends `arrivals` through a bottleneck with `queue`, as a driver lets them.
 pub fn through(queue: &QueueSpec, seed: u64, arrivals: &[Arrival]) -> (Vec<Item>, Log) {
     let spec = managed(queue.clone(), 8_000_000_000 / NS_PER_BYTE);
     let mut path = Path::new(&[spec], StageId(0), seed, streamgauge_base::Direction::Down).unwrap();
@@ -189,9 +189,9 @@ pub fn through(queue: &QueueSpec, seed: u64, arrivals: &[Arrival]) -> (Vec<Item>
     (entered, log)
 }
 
-/// What any discipline of a bottleneck is trusted for: nothing is lost from the books, order is kept within a
-/// flow, the limit holds, the rate is never exceeded, the link never rests while a packet waits, marks only
-/// where they may be.
+/// Checks the properties of any discipline of a bottleneck: nothing is lost from the books, order is kept within a
+/// flow, the limit holds, the rate is never exceeded, the link never rests while a packet waits, marks only where they
+/// may be.
 pub fn assert_sound(queue: &QueueSpec, seed: u64, arrivals: &[Arrival]) {
     let (entered, log) = through(queue, seed, arrivals);
     log.assert_conserved(&entered, 1);
@@ -213,7 +213,7 @@ pub fn assert_sound(queue: &QueueSpec, seed: u64, arrivals: &[Arrival]) {
         let starts = fate.at.as_nanos() - u64::from(fate.item.bytes) * NS_PER_BYTE;
         assert!(starts >= ends, "two at once: {fate:?}");
         if starts > ends {
-            // The link has rested: all that came before has gone, or was dropped as it came.
+            // The link has rested: all earlier arrivals have left, or were dropped on arrival.
             let waited = log.fates.iter().find(|other| {
                 other.t_in.as_nanos() < starts
                     && other.at > at(ends).max(other.t_in)

@@ -1,5 +1,5 @@
-//! A bottleneck worked out the long way: every packet's fate from all that came before, by the integral of
-//! the rate. The judge of the real one, with which it shares no code.
+//! A bottleneck computed the long way: every packet's fate from all earlier arrivals, by the integral of the rate. The
+//! judge of the real one, with which it shares no code.
 
 use streamgauge_base::{Instant, QueueDepth};
 use streamgauge_path::spec::Limit;
@@ -9,7 +9,7 @@ use super::at;
 /// Rate steps in (ns, bit/s); the first is at 0.
 pub type Steps = Vec<(u64, u64)>;
 
-/// What the reference says of one arrival.
+/// The reference's result for one arrival.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Verdict {
     pub accepted: bool,
@@ -29,7 +29,7 @@ pub fn rate_at(steps: &Steps, t: u64) -> u64 {
     steps.iter().rev().find(|step| step.0 <= t).expect("a step at 0").1
 }
 
-/// The first whole nanosecond by which the link can have sent `target`.
+/// Returns the first whole nanosecond by which the link can have sent `target`.
 fn reached(steps: &Steps, target: u128) -> Option<u64> {
     let after_last = steps.last().expect("a step").0;
     let (mut low, mut high) = (0, after_last);
@@ -46,7 +46,7 @@ fn reached(steps: &Steps, target: u128) -> Option<u64> {
     Some(low)
 }
 
-/// The fates of `arrivals` in (ns, bytes), ascending.
+/// Returns the fates of `arrivals` in (ns, bytes), ascending.
 pub fn reference(steps: &Steps, limit: Limit, arrivals: &[(u64, u32)]) -> Vec<Verdict> {
     let mut accepted: Vec<(u32, Option<u64>)> = Vec::new();
     let mut target = 0;
@@ -64,7 +64,7 @@ pub fn reference(steps: &Steps, limit: Limit, arrivals: &[(u64, u32)]) -> Vec<Ve
         };
         let mut ends = None;
         if fits {
-            // A busy link goes on where it was, to a fraction of a nanosecond; an idle one starts now.
+            // A busy link continues where it was, to a fraction of a nanosecond; an idle one starts now.
             let busy = depth.packets > 0;
             target = if busy { target } else { work(steps, now) } + u128::from(bytes) * 8_000_000_000;
             ends = reached(steps, target);

@@ -1,4 +1,4 @@
-//! What the tests of this crate share: items, a sink that remembers, and specs in short.
+//! Shared parts of this crate's tests: items, a sink that remembers, and specs in short.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
 pub mod any;
@@ -16,7 +16,7 @@ use streamgauge_path::spec::{
 };
 use streamgauge_path::{Chain, Departure, Path, Stage};
 
-/// A packet of `bytes` Ethernet bytes.
+/// Makes a packet of `bytes` Ethernet bytes.
 pub fn item(id: u64, bytes: u32) -> Item {
     item_of(id, bytes, FlowId(0))
 }
@@ -44,7 +44,7 @@ pub fn bps(bps: u64) -> BitRate {
 pub struct Log {
     pub fates: Vec<Fate>,
     pub changes: Vec<(StageId, Instant, &'static str, f64)>,
-    /// Each item made: where, of which, itself.
+    /// Each item made: stage, original, itself.
     pub made: Vec<(StageId, Item, Item)>,
 }
 
@@ -67,8 +67,9 @@ impl Log {
     pub fn count(&self, stage: u8, outcome: Outcome) -> usize {
         self.at_stage(stage).filter(|fate| fate.outcome == outcome).count()
     }
-    /// Panics unless every packet, copy and fragment that entered a stage or was made in it has one fate there,
-    /// in packets and in bytes, and what leaves one stage is what enters the next. `entered` went into stage 0.
+    /// Panics unless every packet, copy and fragment that entered a stage or was made in it has one fate there, in
+    /// packets and in bytes, and the items that leave one stage are those that enter the next. `entered` are the items
+    /// of stage 0.
     pub fn assert_conserved(&self, entered: &[Item], stages: u8) {
         let key = |item: &Item| (item.id, item.copy, item.fragment.offset());
         let mut inside: HashMap<_, u32> = entered.iter().map(|item| (key(item), item.bytes)).collect();
@@ -100,12 +101,12 @@ pub fn drain<S: Stage>(chain: &mut Chain<S>, now: Instant, log: &mut Log) -> Vec
     std::iter::from_fn(|| chain.dequeue(now, log)).collect()
 }
 
-/// Calls the path exactly when it asks to be called until `end`, and returns what left.
+/// Calls the path exactly when it asks to be called until `end`, and returns the departures.
 pub fn follow<S: Stage>(chain: &mut Chain<S>, end: Instant, log: &mut Log) -> Vec<Departure> {
     let mut departures = Vec::new();
     while let Some(next) = chain.next_event().filter(|&next| next <= end) {
         let left = drain(chain, next, log);
-        // Whatever leaves when the path asked to be looked at leaves at that very time.
+        // An item that leaves when the path asked to be called leaves at that very time.
         assert!(left.iter().all(|departure| departure.at == next), "{left:?} at {next:?}");
         departures.extend(left);
     }
@@ -113,7 +114,7 @@ pub fn follow<S: Stage>(chain: &mut Chain<S>, end: Instant, log: &mut Log) -> Ve
 }
 
 pub fn stage(name: &str, kind: StageKind) -> StageSpec {
-    StageSpec { name: name.to_owned(), kind }
+    StageSpec { name: name.to_owned(), kind, changes: vec![] }
 }
 pub fn bernoulli(name: &str, probability: f64) -> StageSpec {
     let model = LossModel::Bernoulli { probability };
@@ -152,7 +153,7 @@ pub fn offer(stage: &StageSpec, arrivals: &[(u64, u32)]) -> Log {
     log.assert_conserved(&entered, 1);
     log
 }
-/// What left, in order: (id, time in ns, bytes).
+/// Returns the departures, in order: (id, time in ns, bytes).
 pub fn sent(log: &Log) -> Vec<(u64, u64, u32)> {
     let out = |fate: &Fate| Some((fate.item.id.0, fate.t_out()?.as_nanos(), fate.item.bytes));
     log.fates.iter().filter_map(out).collect()
