@@ -1,7 +1,7 @@
 //! Application bytes: real bytes followed by a counted filler.
 
-/// Some real bytes and then `filler` bytes that nobody reads. Bulk data and media payloads are all filler, so
-/// they cost no memory; protocol headers are real.
+/// Some real bytes and then `filler` bytes that are never read. Bulk data and media payloads are all filler, so they
+/// cost no memory; protocol headers are real.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Chunk {
     head: Box<[u8]>,
@@ -9,35 +9,35 @@ pub struct Chunk {
 }
 
 impl Chunk {
-    /// `bytes` filler bytes.
+    /// Makes a chunk of `bytes` filler bytes.
     #[inline]
     pub fn filler(bytes: u32) -> Self {
         Chunk { head: Box::default(), filler: bytes }
     }
-    /// Real bytes only.
+    /// Makes a chunk of real bytes only.
     pub fn bytes(head: impl Into<Box<[u8]>>) -> Self {
         Chunk { head: head.into(), filler: 0 }
     }
-    /// Real bytes, then `filler` filler bytes.
+    /// Makes a chunk of real bytes, then `filler` filler bytes.
     pub fn with_filler(head: impl Into<Box<[u8]>>, filler: u32) -> Self {
         Chunk { head: head.into(), filler }
     }
-    /// Length in bytes, filler included.
+    /// Returns the length in bytes, filler included.
     #[inline]
     pub fn len(&self) -> usize {
         self.head.len() + self.filler as usize
     }
-    /// True if there is nothing in it.
+    /// Returns whether there is nothing in it.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// The real bytes at its start.
+    /// Returns the real bytes at its start.
     #[inline]
     pub fn head(&self) -> &[u8] {
         &self.head
     }
-    /// A copy of the bytes from `from` to `to`, with what of them is filler.
+    /// Returns a copy of the bytes from `from` to `to`, with the filler among them.
     pub fn part(&self, from: usize, to: usize) -> Chunk {
         let real = self.head.len();
         let filler = to.saturating_sub(from.max(real));

@@ -1,4 +1,4 @@
-//! What a machine says of itself: a frame shown, a level changed and why.
+//! Events of a machine: a frame shown, a level changed and why.
 
 use std::borrow::Cow;
 
@@ -10,21 +10,21 @@ use crate::time::Instant;
 pub struct Event {
     /// When.
     pub at: Instant,
-    /// Whose; `None` for the path and the trial.
+    /// Its flow; `None` for the path and the trial.
     pub flow: Option<FlowId>,
-    /// What, in the field's words: `frame_shown`, `rtcp_fraction_lost`, `rate`.
+    /// Its name, in the field's words: `frame_shown`, `rtcp_fraction_lost`, `rate`.
     pub name: Cow<'static, str>,
     /// How much, in `unit`; `None` where there is nothing to count.
     pub value: Option<f64>,
     /// SI unit or `1`; empty where there is no value.
     pub unit: Cow<'static, str>,
-    /// Why, with the figures the decision was taken on; empty if there is nothing to say.
+    /// Its reason, with the figures behind the decision; empty if there is none.
     pub reason: Cow<'static, str>,
 }
 
-/// Takes events in any order; the record sorts them.
+/// Receives events in any order; the record sorts them.
 pub trait EventSink {
-    /// One event.
+    /// Records one event.
     fn event(&mut self, event: Event);
 }
 

@@ -1,5 +1,4 @@
-//! What became of an item in a stage. Every item that enters a stage, or is made there, gets exactly one fate
-//! in it.
+//! The fate of an item in a stage. Every item that enters a stage, or is made there, gets exactly one fate in it.
 
 use crate::item::{Item, StageId};
 use crate::time::Instant;
@@ -18,7 +17,7 @@ pub enum Cause {
     Aqm = 3,
     /// A firewall lets its protocol not through.
     Blocked = 4,
-    /// It is longer than the MTU and may not be cut up, or than the token bucket it would have to go through.
+    /// It is longer than the MTU and may not be cut up, or than the token bucket it would have to pass.
     TooBig = 5,
 }
 
@@ -51,9 +50,9 @@ pub struct Fate {
     pub item: Item,
     /// The stage.
     pub stage: StageId,
-    /// When it arrived.
+    /// Time when it arrived.
     pub t_in: Instant,
-    /// When its stay ended: it left, was dropped, or the trial ended.
+    /// Time when its stay ended: it left, was dropped, or the trial ended.
     pub at: Instant,
     /// How its stay ended.
     pub outcome: Outcome,
@@ -66,29 +65,29 @@ pub struct Fate {
 }
 
 impl Fate {
-    /// When it left; `None` if it did not.
+    /// Returns when it left; `None` if it did not.
     #[inline]
     pub fn t_out(&self) -> Option<Instant> {
         (self.outcome == Outcome::Delivered).then_some(self.at)
     }
 
-    /// When it was dropped; `None` if it was not.
+    /// Returns when it was dropped; `None` if it was not.
     #[inline]
     pub fn t_drop(&self) -> Option<Instant> {
         (self.outcome == Outcome::Dropped).then_some(self.at)
     }
 }
 
-/// Takes fates as a path reports them, in order of path time.
+/// Receives fates as a path reports them, in order of path time.
 pub trait FateSink {
-    /// One item's stay in one stage has ended.
+    /// Records the end of one item's stay in one stage.
     fn fate(&mut self, fate: &Fate);
-    /// `stage` has made one more item, `made`, out of `from`: a duplicate, or each fragment beyond the first. It
-    /// is reported before any fate of `made`, and before the fate of `from` in this stage. `from` is as it came
-    /// in, before it was cut; see [`Item::bytes_added_by`]. Every item made has a body of its own to be let go
-    /// of: per stage, in + made = out + dropped + held.
+    /// Records that `stage` has made one more item, `made`, out of `from`: a duplicate, or each fragment beyond the
+    /// first. It is reported before any fate of `made`, and before the fate of `from` in this stage. `from` is as it
+    /// arrived, before it was cut; see [`Item::bytes_added_by`]. Every item made has a body of its own to be released:
+    /// per stage, in + made = out + dropped + held.
     fn made(&mut self, stage: StageId, from: &Item, made: &Item);
-    /// A stage's setting changed at `at` (rate, loss, delay ...): `what` names it, `value` is in SI units.
+    /// Records that a stage's setting changed at `at` (rate, loss, delay ...): `what` names it, `value` is in SI units.
     fn changed(&mut self, stage: StageId, at: Instant, what: &'static str, value: f64, unit: &'static str);
 }
 

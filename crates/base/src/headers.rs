@@ -29,7 +29,7 @@ pub enum TransportHeader {
     Other,
 }
 
-/// What the classifier looks at.
+/// The classifier's input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Headers<'a> {
     /// The transport header.
@@ -38,15 +38,15 @@ pub struct Headers<'a> {
     pub header_bytes: u8,
     /// Bytes above the transport header.
     pub payload_bytes: u32,
-    /// As many of the payload's first bytes as are known; empty for filler.
+    /// The available first bytes of the payload; empty for filler.
     pub payload_head: &'a [u8],
 }
 
-/// What a packet carries.
+/// The content of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
 pub enum PacketKind {
-    /// Payload of a flow whose role is subject.
+    /// Payload of a flow with the role subject.
     Media = 0,
     /// A TCP segment without payload; RTCP that acknowledges RTP (Apple's Reliable UDP).
     Ack = 1,
@@ -56,7 +56,7 @@ pub enum PacketKind {
     Signalling = 3,
     /// ICMP echo.
     Probe = 4,
-    /// Payload of a flow whose role is rival.
+    /// Payload of a flow with the role rival.
     Cross = 5,
     /// Anything else.
     Other = 6,
@@ -83,7 +83,7 @@ pub mod packet_flags {
     /// No router may cut it up.
     pub const DONT_FRAGMENT: u16 = 128;
 
-    /// What of the flags tells the ECN bits with which a packet arrived at the path.
+    /// Returns the flags for the ECN bits with which a packet arrived at the path.
     pub const fn of_arrived(ecn: Ecn) -> u16 {
         match ecn {
             Ecn::NotEct => 0,
@@ -93,7 +93,7 @@ pub mod packet_flags {
         }
     }
 
-    /// The ECN bits with which a packet of these flags arrived at the path.
+    /// Returns the ECN bits with which a packet of these flags arrived at the path.
     pub const fn arrived(flags: u16) -> Ecn {
         match (flags & CE_ARRIVED != 0, flags & ECT1_ARRIVED != 0, flags & ECN_IN != 0) {
             (true, _, _) => Ecn::Ce,
@@ -104,10 +104,10 @@ pub mod packet_flags {
     }
 }
 
-/// What the classifier found; joined with a `Fate` it is a row of the record.
+/// The classifier's result; joined with a `Fate` it is a row of the record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PacketInfo {
-    /// What it carries.
+    /// Its content.
     pub kind: PacketKind,
     /// Bits of [`packet_flags`].
     pub flags: u16,
@@ -117,13 +117,13 @@ pub struct PacketInfo {
     pub payload_bytes: u32,
     /// RTP or TCP sequence number; `None` if hidden or absent.
     pub seq: Option<u32>,
-    /// Of TCP: which of its flow's connections it belongs to, counted from 0 in order of their first packets.
+    /// For TCP: the number of its connection within the flow, counted from 0 in order of their first packets.
     pub connection: Option<u32>,
 }
 
 impl PacketInfo {
-    /// Bytes above the transport header in `item`, which may be a fragment of the packet that this is about: the
-    /// first one has the header.
+    /// Returns the bytes above the transport header in `item`, which may be a fragment of the packet that this is
+    /// about: the first one has the header.
     #[inline]
     pub fn payload_bytes_in(&self, item: &Item) -> u32 {
         if item.fragment.is_whole() {

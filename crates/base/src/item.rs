@@ -1,4 +1,4 @@
-//! What crosses a path: a small handle on a packet, without its bytes.
+//! The item that crosses a path: a small handle on a packet, without its bytes.
 
 use crate::{ETHERNET_HEADER_BYTES, IPV4_HEADER_BYTES};
 
@@ -11,7 +11,7 @@ pub struct PacketId(pub u64);
 pub struct FlowId(pub u16);
 
 impl FlowId {
-    /// ARP, neighbour discovery, ICMP errors: what belongs to no flow of the scenario. It balances too.
+    /// ARP, neighbour discovery, ICMP errors: packets that belong to no flow of the scenario. It balances too.
     pub const OTHER: FlowId = FlowId(u16::MAX);
 }
 
@@ -19,7 +19,7 @@ impl FlowId {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct StageId(pub u8);
 
-/// Which way a packet goes: `Down` is from the servers' end to the clients' (RFC 8867's forward).
+/// Direction of a packet: `Down` is from the servers' end to the clients' (RFC 8867's forward).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum Direction {
@@ -30,7 +30,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// The way back.
+    /// Returns the opposite direction.
     pub const fn opposite(self) -> Direction {
         match self {
             Direction::Down => Direction::Up,
@@ -54,7 +54,7 @@ pub enum Ecn {
     Ce = 3,
 }
 
-/// What is above IP, as far as a path asks: a firewall stops one of them, a queue may tell them apart.
+/// The protocol above IP, as far as a path asks: a firewall stops one of them, a queue may distinguish them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[repr(u8)]
 pub enum Protocol {
@@ -79,10 +79,10 @@ pub struct Ports {
 }
 
 impl Ports {
-    /// Of what has none, or none that are known.
+    /// Ports of a packet that has none, or none that are known.
     pub const NONE: Ports = Ports { source: 0, destination: 0 };
 
-    /// From the word that a header begins with: source port * 65536 + destination port.
+    /// Reads the first word of a header: source port * 65536 + destination port.
     #[inline]
     pub const fn from_word(word: u32) -> Self {
         Ports { source: (word >> 16) as u16, destination: word as u16 }
@@ -103,44 +103,44 @@ impl Fragment {
     const MF: u16 = 0x2000;
     const OFFSET: u16 = 0x1fff;
 
-    /// The part that begins `offset` times 8 bytes into the datagram's payload (13 bits), with more behind it
-    /// or not.
+    /// Makes the part that begins `offset` times 8 bytes into the datagram's payload (13 bits), with more behind it or
+    /// not.
     #[inline]
     pub const fn part(offset: u16, more: bool) -> Self {
         Fragment((offset & Fragment::OFFSET) | if more { Fragment::MF } else { 0 })
     }
 
-    /// From the header's word; the reserved bit is dropped.
+    /// Reads the header's word; the reserved bit is dropped.
     #[inline]
     pub const fn from_word(word: u16) -> Self {
         Fragment(word & (Fragment::DF | Fragment::MF | Fragment::OFFSET))
     }
 
-    /// The header's word.
+    /// Returns the header's word.
     #[inline]
     pub const fn word(self) -> u16 {
         self.0
     }
 
-    /// Where it begins in the datagram's payload, in units of 8 bytes.
+    /// Returns where it begins in the datagram's payload, in units of 8 bytes.
     #[inline]
     pub const fn offset(self) -> u16 {
         self.0 & Fragment::OFFSET
     }
 
-    /// More of the datagram is behind it.
+    /// Returns whether more of the datagram is behind it.
     #[inline]
     pub const fn more(self) -> bool {
         self.0 & Fragment::MF != 0
     }
 
-    /// No router may cut it up.
+    /// Returns whether no router may cut it up.
     #[inline]
     pub const fn dont_fragment(self) -> bool {
         self.0 & Fragment::DF != 0
     }
 
-    /// It is the whole datagram.
+    /// Returns whether it is the whole datagram.
     #[inline]
     pub const fn is_whole(self) -> bool {
         self.0 & (Fragment::MF | Fragment::OFFSET) == 0
@@ -154,8 +154,8 @@ impl std::fmt::Debug for Fragment {
     }
 }
 
-/// A packet as a path sees it, in 40 bytes. What it carries stays with the driver, which applies at egress what
-/// the path did to it: marks, corruption, fragments.
+/// A packet as a path sees it, in 40 bytes. Its content stays with the driver, which applies the path's effects at
+/// egress: marks, corruption, fragments.
 ///
 /// A packet's number, copy and fragment offset name it within a stage: fragments of one datagram share number
 /// and copy, copies of one packet share number and fragment offset.
@@ -163,7 +163,7 @@ impl std::fmt::Debug for Fragment {
 pub struct Item {
     /// The packet's number.
     pub id: PacketId,
-    /// The driver's handle on what it carries; a path passes it through and looks at nothing.
+    /// The driver's handle on its content; a path passes it through and never reads it.
     pub body: u32,
     /// Ethernet bytes: IP bytes + 14, no FCS (as `tc` counts).
     pub bytes: u32,
@@ -179,18 +179,18 @@ pub struct Item {
     pub fragment: Fragment,
     /// 0 for the original, 1 and up for duplicates made by the path.
     pub copy: u8,
-    /// ECN bits as they stand now.
+    /// Present ECN bits.
     pub ecn: Ecn,
-    /// What is above IP.
+    /// The protocol above IP.
     pub protocol: Protocol,
-    /// The path has flipped a bit of its payload: the receiving host will throw it away.
+    /// Whether the path has flipped a bit of its payload: the receiving host will throw it away.
     pub corrupted: bool,
 }
 
 const _: () = assert!(size_of::<Item>() == 40, "an item is copied at every stage");
 
 impl Item {
-    /// A whole packet of `ip_bytes` that may be cut up, neither ECN-capable nor of a known protocol.
+    /// Returns a whole packet of `ip_bytes` that may be cut up, neither ECN-capable nor of a known protocol.
     pub const fn new(id: PacketId, flow: FlowId, ip_bytes: u32) -> Self {
         Item {
             id,
@@ -208,8 +208,8 @@ impl Item {
         }
     }
 
-    /// By how many Ethernet bytes the traffic grew when a stage made `made` out of `self`: a copy is there in
-    /// addition; a fragment took its payload from `self`, and only its headers are new.
+    /// Returns by how many Ethernet bytes the traffic grew when a stage made `made` out of `self`: a copy is there in
+    /// addition; a fragment has its payload from `self`, and only its headers are new.
     #[inline]
     pub fn bytes_added_by(&self, made: &Item) -> u32 {
         if made.copy != self.copy { made.bytes } else { IPV4_HEADER_BYTES + ETHERNET_HEADER_BYTES }

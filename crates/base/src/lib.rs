@@ -1,5 +1,5 @@
-//! The words every other crate speaks: time, units, ids, items and packets, events, named random streams
-//! and the sinks that a record implements.
+//! The common vocabulary of all other crates: time, units, ids, items and packets, events, named random streams and the
+//! sinks that a record implements.
 //!
 //! Nothing here reads a clock, opens a socket or draws unseeded randomness.
 

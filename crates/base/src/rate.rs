@@ -8,11 +8,11 @@ use crate::time::Duration;
 pub struct BitRate(u64);
 
 impl BitRate {
-    /// `bps` bit/s.
+    /// Makes a rate of `bps` bit/s.
     pub const fn from_bps(bps: u64) -> Self {
         BitRate(bps)
     }
-    /// Bit/s.
+    /// Returns the rate in bit/s.
     pub const fn as_bps(self) -> u64 {
         self.0
     }
@@ -20,7 +20,7 @@ impl BitRate {
     pub const fn nanobits_in(self, d: Duration) -> u128 {
         self.0 as u128 * d.as_nanos() as u128
     }
-    /// The time `bytes` take, rounded up to a nanosecond. Panics if the rate is zero.
+    /// Returns the transmission time of `bytes`, rounded up to a nanosecond. Panics if the rate is zero.
     pub const fn transmission_time(self, bytes: u64) -> Duration {
         let nanobits = bytes as u128 * 8 * 1_000_000_000;
         Duration::from_nanos(nanobits.div_ceil(self.0 as u128) as u64)

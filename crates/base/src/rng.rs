@@ -8,14 +8,15 @@ use rand_pcg::Pcg64;
 pub struct RandomStream(Pcg64);
 
 impl RandomStream {
-    /// The stream of `seed` for `owner` (a flow's or stage's name) and `purpose` ("loss", "host_jitter").
+    /// Makes the stream of `seed` for `owner` (a flow's or stage's name) and `purpose` ("loss", "host_jitter").
     pub fn named(seed: u64, owner: &str, purpose: &str) -> Self {
         RandomStream::of(seed, RandomStream::key(owner, purpose))
     }
 
-    /// What [`RandomStream::of`] takes for `owner` and `purpose`: a quarter of the stream's memory.
+    /// Returns the key by which [`RandomStream::of`] identifies `owner` and `purpose`: a quarter of the stream's
+    /// memory.
     pub fn key(owner: &str, purpose: &str) -> u64 {
-        // FNV-1a over the names, whose separator can stand in neither: stable across versions and machines.
+        // FNV-1a over the names, with a separator that can be in neither: stable across versions and machines.
         let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
         for &byte in owner.as_bytes().iter().chain(&[0xff]).chain(purpose.as_bytes()) {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
@@ -23,7 +24,7 @@ impl RandomStream {
         hash
     }
 
-    /// The stream of `seed` for the owner and purpose of `key`.
+    /// Makes the stream of `seed` for the owner and purpose of `key`.
     pub fn of(seed: u64, key: u64) -> Self {
         let mut bytes = [0u8; 32];
         bytes[..8].copy_from_slice(&seed.to_le_bytes());
@@ -32,25 +33,26 @@ impl RandomStream {
         RandomStream(Pcg64::from_seed(bytes))
     }
 
-    /// 64 random bits.
+    /// Returns 64 random bits.
     #[inline]
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
 
-    /// True with probability `threshold / 2^64`; see [`RandomStream::threshold`].
+    /// Returns true with probability `threshold / 2^64`; see [`RandomStream::threshold`].
     #[inline]
     pub fn chance(&mut self, threshold: u64) -> bool {
         self.bits() < threshold
     }
 
-    /// A probability in [0, 1] as the integer that [`RandomStream::chance`] compares with. 1.0 gives `u64::MAX`.
+    /// Returns a probability in [0, 1] as the integer that [`RandomStream::chance`] compares with. 1.0 gives
+    /// `u64::MAX`.
     pub fn threshold(probability: f64) -> u64 {
         // `as` saturates, so 1.0 * 2^64 becomes u64::MAX.
         (probability * 18_446_744_073_709_551_616.0) as u64
     }
 
-    /// A whole number in `0..below`, or 0 if `below` is 0. The bias is below `below / 2^64`.
+    /// Returns a whole number in `0..below`, or 0 if `below` is 0. The bias is below `below / 2^64`.
     #[inline]
     pub fn below(&mut self, below: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(below)) >> 64) as u64

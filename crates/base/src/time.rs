@@ -18,7 +18,7 @@ impl Instant {
     /// Later than anything that happens.
     pub const FAR_FUTURE: Instant = Instant(u64::MAX);
 
-    /// `ns` nanoseconds after the trial's start.
+    /// Returns `ns` nanoseconds after the trial's start.
     #[inline]
     pub const fn from_nanos(ns: u64) -> Self {
         Instant(ns)
@@ -32,7 +32,7 @@ impl Instant {
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
-    /// The time since `earlier`, zero if `earlier` is later.
+    /// Returns the time since `earlier`, zero if `earlier` is later.
     #[inline]
     pub const fn saturating_since(self, earlier: Instant) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
@@ -45,22 +45,22 @@ impl Duration {
     /// Longer than any trial.
     pub const MAX: Duration = Duration(u64::MAX);
 
-    /// `ns` nanoseconds.
+    /// Returns `ns` nanoseconds.
     #[inline]
     pub const fn from_nanos(ns: u64) -> Self {
         Duration(ns)
     }
-    /// `us` microseconds.
+    /// Returns `us` microseconds.
     #[inline]
     pub const fn from_micros(us: u64) -> Self {
         Duration(us * 1_000)
     }
-    /// `ms` milliseconds.
+    /// Returns `ms` milliseconds.
     #[inline]
     pub const fn from_millis(ms: u64) -> Self {
         Duration(ms * 1_000_000)
     }
-    /// `s` seconds.
+    /// Returns `s` seconds.
     #[inline]
     pub const fn from_secs(s: u64) -> Self {
         Duration(s * 1_000_000_000)
@@ -74,12 +74,12 @@ impl Duration {
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
-    /// `self - other`, or zero.
+    /// Returns `self - other`, or zero.
     #[inline]
     pub const fn saturating_sub(self, other: Duration) -> Duration {
         Duration(self.0.saturating_sub(other.0))
     }
-    /// `self / n`, rounded down. Panics if `n` is 0.
+    /// Returns `self / n`, rounded down. Panics if `n` is 0.
     #[inline]
     pub const fn div(self, n: u64) -> Duration {
         Duration(self.0 / n)

@@ -10,14 +10,15 @@ use crate::trial::{Entry, FlowSpec, MediaWay, TrialPlan};
 /// A flow's pair.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Addresses {
-    /// Of its server, or of its source at the router.
+    /// Address of its server, or of its source at the router.
     pub server: Ipv4Addr,
-    /// Of its player.
+    /// Address of its player.
     pub player: Ipv4Addr,
 }
 
-/// The pair of the flow with that index in the plan: 10.1.*i*.1 (10.3.*i*.1 if it enters at the router) and
-/// 10.2.*i*.1, the other way about where media goes up. Flows beyond the 256th, which emu does not have, count on in the last octet.
+/// Returns the pair of the flow with that index in the plan: 10.1.*i*.1 (10.3.*i*.1 if it enters at the router) and
+/// 10.2.*i*.1, the other way about where media has the direction up. Flows beyond the 256th, which emu does not have,
+/// count on in the last octet.
 pub fn addresses(index: u16, entry: Entry, way: MediaWay) -> Addresses {
     let [high, low] = index.to_be_bytes();
     // 65,280 flows and more would wrap; a plan has fewer.
@@ -33,8 +34,8 @@ pub fn addresses(index: u16, entry: Entry, way: MediaWay) -> Addresses {
     }
 }
 
-/// The address of the relay with that code ([`TrialPlan::relay_id`](crate::TrialPlan::relay_id)): the one that a flow's
-/// end at its side would have there.
+/// Returns the address of the relay with that code ([`TrialPlan::relay_id`](crate::TrialPlan::relay_id)): the one that
+/// a flow's end at its side would have there.
 pub fn relay_address(code: u16, at: RelaySide) -> Ipv4Addr {
     let Addresses { server, player } = addresses(code, Entry::Server, MediaWay::Down);
     match at {
@@ -53,8 +54,8 @@ pub struct PathPair {
 }
 
 impl TrialPlan {
-    /// The pair of each flow that crosses the path, in the plan's order. Of one that goes through a relay it is the relay's
-    /// and its end on the far side.
+    /// Returns the pair of each flow that crosses the path, in the plan's order. A flow through a relay has the relay's
+    /// address and its end on the far side.
     pub fn path_pairs(&self) -> impl Iterator<Item = PathPair> {
         (0u16..).zip(&self.flows).map(|(code, flow)| self.path_pair(FlowId(code), flow))
     }

@@ -1,4 +1,4 @@
-//! What a flow runs.
+//! A flow's application.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::value::RawValue;
 
-/// The system of a flow whose programs are somebody else's.
+/// The system of a flow with third-party programs.
 pub const EXTERNAL: &str = "external";
 
 const FORM: &str = "give \"external\", or an object with one system and its settings: {\"SYSTEM\": {...}}";
@@ -19,12 +19,12 @@ const FORM: &str = "give \"external\", or an object with one system and its sett
 #[derive(Clone, Debug)]
 pub struct AppSpec {
     system: Box<str>,
-    /// `None`: somebody else's.
+    /// `None`: third-party programs.
     settings: Option<Box<RawValue>>,
 }
 
 impl AppSpec {
-    /// The system of that name with these settings, which are an object in JSON.
+    /// Makes the system of that name with these settings, which are an object in JSON.
     ///
     /// # Panics
     ///
@@ -38,20 +38,20 @@ impl AppSpec {
         }
     }
 
-    /// A third-party system, which sim cannot run.
+    /// Makes a third-party system, which sim cannot run.
     pub fn external() -> Self {
         AppSpec { system: EXTERNAL.into(), settings: None }
     }
 
-    /// The system's name.
+    /// Returns the system's name.
     pub fn system(&self) -> &str {
         &self.system
     }
 
-    /// The settings as their system reads them; else what is wrong with them.
+    /// Returns the settings as their system reads them; otherwise the fault.
     pub fn settings<T: DeserializeOwned>(&self) -> Result<T, String> {
         serde_json::from_str(self.text()).map_err(|error| {
-            // Where in the settings is of no use: nobody sees them as they stand here.
+            // The place in the settings is of no use: readers never see this form of them.
             let (said, place) =
                 (error.to_string(), format!(" at line {} column {}", error.line(), error.column()));
             said.strip_suffix(&place).unwrap_or(&said).to_owned()
@@ -63,7 +63,7 @@ impl AppSpec {
     }
 }
 
-/// By their texts: equal settings that are written in another order are not known to be.
+/// Compares their texts: equal settings that are written in another order count as different.
 impl PartialEq for AppSpec {
     fn eq(&self, other: &Self) -> bool {
         self.system == other.system && self.text() == other.text()

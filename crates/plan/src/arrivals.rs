@@ -9,9 +9,9 @@ use crate::parameter::{Parameter, Setting};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Transfer {
-    /// When it arrives, in trial time.
+    /// Time when it arrives, in trial time.
     pub at: Duration,
-    /// What it moves.
+    /// Bytes that it moves.
     pub bytes: u64,
 }
 
@@ -20,7 +20,7 @@ pub struct Transfer {
 #[serde(transparent)]
 pub struct Arrivals(pub Vec<Transfer>);
 
-/// A scenario says them of a flow, and not among its parameters.
+/// A scenario gives them for a flow, and not among its parameters.
 impl Setting for Arrivals {
     fn tell(_: &'static str, _: &[&str]) -> Vec<Parameter> {
         Vec::new()

@@ -1,11 +1,11 @@
-//! Settings held against the bounds that they tell.
+//! Settings checked against their declared bounds.
 
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::parameter::{Kind, Parameter};
 
-/// Refuses settings that are outside of their bounds: the key, what is wrong and what would be right.
+/// Refuses settings outside their bounds: returns the key, the fault and the remedy.
 ///
 /// `fields` are those of the settings' own type, as [`settings!`](crate::settings) lists them. A number that is not finite
 /// is outside of all bounds.
@@ -24,7 +24,7 @@ pub fn check_bounds(fields: &[Parameter], settings: &impl Serialize) -> Result<(
     Ok(())
 }
 
-/// What is wrong with the value of `field`; `beside` is the value of another key in the same settings.
+/// Returns the fault in the value of `field`; `beside` is the value of another key in the same settings.
 fn fault(field: &Parameter, value: &Value, beside: impl Fn(&'static str) -> Option<f64>) -> Option<String> {
     let Some(value) = value.as_f64() else {
         // JSON has no other word for a number that is not finite.
@@ -63,7 +63,7 @@ fn is_number(kind: &Kind) -> bool {
     matches!(kind, Count | Number | Size | Rate | Percent | Time | Packets | Frequency)
 }
 
-/// A value of the plan, with its unit.
+/// Returns a value of the plan, with its unit.
 fn in_words(value: f64, kind: &Kind) -> String {
     match kind {
         Kind::Size => format!("{value} B"),
@@ -85,7 +85,7 @@ mod tests {
     use crate::settings;
 
     settings! {
-        /// Of the whole.
+        /// The settings of the whole.
         #[derive(Clone, Serialize)]
         pub struct Whole {
             /// A size.

@@ -1,4 +1,4 @@
-//! What the small integers of a record mean.
+//! The meaning of the small integers of a record.
 
 use serde::{Deserialize, Serialize};
 use streamgauge_base::{Cause, Direction, FlowId, Outcome, PacketKind, StageId, packet_flags};
@@ -20,7 +20,7 @@ pub struct FlowEntry {
 pub struct StageEntry {
     /// Its name, unique within its direction.
     pub name: String,
-    /// The direction whose packets cross it.
+    /// The direction of the packets that cross it.
     pub direction: Direction,
 }
 
@@ -33,7 +33,7 @@ pub struct Legend {
     pub stages: Vec<StageEntry>,
 }
 
-/// The name of the flow that holds what belongs to no flow of the scenario.
+/// The name of the flow for packets that belong to no flow of the scenario.
 pub const OTHER: &str = "other";
 
 /// Every direction, by code.
@@ -62,7 +62,7 @@ const FLAGS: [(&str, u16); 8] = [
     ("dont_fragment", packet_flags::DONT_FRAGMENT),
 ];
 
-/// "down" or "up".
+/// Returns "down" or "up".
 pub fn direction_name(direction: Direction) -> &'static str {
     match direction {
         Direction::Down => "down",
@@ -70,7 +70,7 @@ pub fn direction_name(direction: Direction) -> &'static str {
     }
 }
 
-/// The record's word for a kind.
+/// Returns the record's word for a kind.
 pub fn kind_name(kind: PacketKind) -> &'static str {
     match kind {
         PacketKind::Media => "media",
@@ -83,7 +83,7 @@ pub fn kind_name(kind: PacketKind) -> &'static str {
     }
 }
 
-/// The record's word for an outcome.
+/// Returns the record's word for an outcome.
 pub fn outcome_name(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Delivered => "delivered",
@@ -92,7 +92,7 @@ pub fn outcome_name(outcome: Outcome) -> &'static str {
     }
 }
 
-/// The record's word for a cause.
+/// Returns the record's word for a cause.
 pub fn cause_name(cause: Cause) -> &'static str {
     match cause {
         Cause::None => "none",
@@ -105,7 +105,7 @@ pub fn cause_name(cause: Cause) -> &'static str {
 }
 
 impl Legend {
-    /// Of a plan's record.
+    /// Makes the legend of a plan's record.
     pub fn of(plan: &TrialPlan) -> Self {
         let entry = |name: &String, role| FlowEntry { name: name.clone(), subject: role == Role::Subject };
         let flows = plan.flows.iter().map(|flow| entry(&flow.name, flow.role));
@@ -117,7 +117,7 @@ impl Legend {
         Legend { flows: flows.chain(relays).collect(), stages: down.chain(up).map(stage).collect() }
     }
 
-    /// A flow's name; `None` if the legend does not have it.
+    /// Returns a flow's name; `None` if the legend does not have it.
     pub fn flow_name(&self, flow: FlowId) -> Option<&str> {
         if flow == FlowId::OTHER {
             return Some(OTHER);
@@ -125,7 +125,7 @@ impl Legend {
         self.flows.get(usize::from(flow.0)).map(|f| f.name.as_str())
     }
 
-    /// The flow of that name.
+    /// Returns the flow of that name.
     pub fn flow(&self, name: &str) -> Option<FlowId> {
         if name == OTHER {
             return Some(FlowId::OTHER);
@@ -133,7 +133,7 @@ impl Legend {
         self.flows.iter().position(|f| f.name == name).and_then(|i| u16::try_from(i).ok()).map(FlowId)
     }
 
-    /// The stages that packets of `direction` cross, in that order.
+    /// Returns the stages that packets of `direction` cross, in that order.
     pub fn stages_of(&self, direction: Direction) -> impl Iterator<Item = (StageId, &StageEntry)> {
         (0u8..=u8::MAX)
             .zip(&self.stages)
@@ -141,12 +141,12 @@ impl Legend {
             .map(|(i, s)| (StageId(i), s))
     }
 
-    /// For each flow, whether its role is subject.
+    /// Returns for each flow whether its role is subject.
     fn subjects(&self) -> Vec<bool> {
         self.flows.iter().map(|f| f.subject).collect()
     }
 
-    /// The JSON that the files carry.
+    /// Returns the JSON that the files carry.
     pub fn to_json(&self) -> String {
         let file = FileLegend {
             flow: self.flows.iter().map(|f| f.name.clone()).collect(),
@@ -165,7 +165,7 @@ impl Legend {
         serde_json::to_string(&file).expect("a legend holds nothing but strings and small integers")
     }
 
-    /// Reads what [`Legend::to_json`] wrote. Only `flow`, `subject` and `stage` are looked at.
+    /// Reads the output of [`Legend::to_json`]. Only `flow`, `subject` and `stage` are looked at.
     pub fn from_json(text: &str) -> Result<Legend, String> {
         #[derive(Deserialize)]
         struct Wanted {
@@ -210,7 +210,7 @@ struct FileStage {
 mod tests {
     use super::*;
 
-    /// A code must stand at its own place in the legend's lists, or readers would see another name.
+    /// A code must be at its own place in the legend's lists, or readers would see another name.
     #[test]
     fn lists_are_in_order_of_code() {
         assert!(DIRECTIONS.iter().enumerate().all(|(i, &v)| v as usize == i));

@@ -1,7 +1,7 @@
-//! The plan of a trial: what sim, the emulator, the record and our machines on real sockets agree on.
+//! The plan of a trial, which sim, the emulator, the record and our machines on real sockets share.
 //!
-//! A scenario is lowered to SI integers, with every default filled in and every random start drawn. The plan
-//! does not know the streaming systems: what a flow runs is a name and its settings ([`AppSpec`]), which that
+//! A scenario is lowered to SI integers, with every default filled in and every random start drawn. The plan is
+//! independent of the streaming systems: a flow's application is a name and its settings ([`AppSpec`]), which that
 //! system reads.
 
 #![forbid(unsafe_code)]
@@ -11,6 +11,7 @@ mod app;
 mod arrivals;
 mod bounds;
 mod legend;
+mod limits;
 mod parameter;
 mod protocols;
 mod relay;
@@ -25,8 +26,9 @@ pub use legend::{
     CAUSES, DIRECTIONS, FlowEntry, Legend, OTHER, StageEntry, cause_name, direction_name, kind_name,
     outcome_name,
 };
+pub use limits::TrialLimits;
 pub use parameter::{Kind, Parameter, Setting};
 pub use protocols::{DatagramProtocol, Protocols, StreamProtocol};
 pub use relay::{RelaySide, RelaySpec};
 pub use tcp::{FlowTcp, TcpSpec};
-pub use trial::{Action, Entry, FlowSpec, Keep, MediaWay, Role, TrialPlan};
+pub use trial::{Action, Entry, FlowSpec, Keep, MediaWay, Role, TrialPlan, mark_event};

@@ -1,20 +1,20 @@
-//! What settings say of themselves: a new field is known to scenarios without another table.
+//! The descriptions that settings give of themselves: scenarios accept a new field without another table.
 
 use serde::Serialize;
 use streamgauge_base::Duration;
 
-/// One setting, as a scenario knows it. Numbers have the unit of the plan: bytes, bit/s, nanoseconds.
+/// One setting, as in a scenario. Numbers have the unit of the plan: bytes, bit/s, nanoseconds.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Parameter {
     /// Its name in scenarios.
     pub name: &'static str,
     /// The keys that lead to its value in the system's settings, from the outermost.
     pub at: Vec<&'static str>,
-    /// What its value is.
+    /// Kind of its value.
     pub kind: Kind,
-    /// It may be without a value.
+    /// Whether it may be without a value.
     pub optional: bool,
-    /// It has no default: a flow must say it.
+    /// Whether it has no default: a flow must give it.
     pub required: bool,
     /// The least value that makes sense.
     pub least: Option<f64>,
@@ -22,17 +22,17 @@ pub struct Parameter {
     pub most: Option<f64>,
     /// It is more than this, by however little.
     pub above: Option<f64>,
-    /// It is no less than these beside it, by their keys, where those have a value.
+    /// It is at least as large as these beside it, by their keys, where those have a value.
     pub not_below: Vec<&'static str>,
-    /// It is no more than these.
+    /// It is at most as large as these.
     pub not_above: Vec<&'static str>,
-    /// What it does.
+    /// Its effect.
     pub help: String,
     /// Where that is from: the paper, the RFC and its section, the program and its preference. Empty where it is ours.
     pub source: String,
 }
 
-/// What a value is.
+/// The kind of a value.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -46,7 +46,7 @@ pub enum Kind {
     Size,
     /// Bit/s.
     Rate,
-    /// Of a hundred.
+    /// A share of a hundred.
     Percent,
     /// Nanoseconds.
     Time,
@@ -56,20 +56,22 @@ pub enum Kind {
     Frequency,
     /// Pairs of times, on and off, ascending.
     Windows,
+    /// Times that a distribution has at evenly spaced probabilities from 0 to 1, ascending; one alone is always drawn.
+    Quantiles,
     /// One of these.
     Words(Vec<&'static str>),
     /// One of these, or a function of Python as `FILE.py:NAME`.
     WordsOrFunction(Vec<&'static str>),
     /// Some of these, each once.
     Several(Vec<&'static str>),
-    /// The settings that it leads to are left out with the first word, and are there with the second; what the usual
-    /// settings have is the default.
+    /// The settings below it are left out with the first word, and are there with the second; the default follows the
+    /// usual settings.
     Presence([&'static str; 2]),
-    /// A text that the crate above knows the words of.
+    /// A string that the crate above validates.
     Text,
 }
 
-/// What a line of a comment begins with that says where a setting is from; it goes on to the comment's end.
+/// The start of a comment line that gives the source of a setting; it continues to the comment's end.
 const SOURCE: &str = "Source:";
 
 /// Whole numbers have their unit in their name.
@@ -83,7 +85,7 @@ const UNITS: [(&str, Kind); 6] = [
 ];
 
 impl Parameter {
-    /// A field of that name, by the lines of its comment and what its type tells.
+    /// Makes a field of that name from the lines of its comment and its type.
     pub fn of(name: &'static str, lines: &[&str], kind: Kind) -> Self {
         let unit = UNITS.iter().find(|(end, _)| kind == Kind::Count && name.ends_with(end));
         let kind = unit.map_or(kind, |(_, kind)| kind.clone());
@@ -107,57 +109,57 @@ impl Parameter {
         }
     }
 
-    /// Under another name in scenarios.
+    /// Gives it another name in scenarios.
     pub fn called(self, name: &'static str) -> Self {
         Parameter { name, ..self }
     }
 
-    /// Of a kind that its type does not tell.
+    /// Sets a kind that its type does not show.
     pub fn kind(self, kind: Kind) -> Self {
         Parameter { kind, ..self }
     }
 
-    /// Without a default.
+    /// Makes it required, without a default.
     pub fn required(self) -> Self {
         Parameter { required: true, ..self }
     }
 
-    /// Not below this.
+    /// Sets the lower bound.
     pub fn least(self, least: impl Into<f64>) -> Self {
         Parameter { least: Some(least.into()), ..self }
     }
 
-    /// Not above this.
+    /// Sets the upper bound.
     pub fn most(self, most: impl Into<f64>) -> Self {
         Parameter { most: Some(most.into()), ..self }
     }
 
-    /// More than this.
+    /// Sets a lower bound that is not allowed itself.
     pub fn above(self, above: impl Into<f64>) -> Self {
         Parameter { above: Some(above.into()), ..self }
     }
 
-    /// Not below the settings beside it that have these keys.
+    /// Sets the settings beside it, by key, that it must not be below.
     pub fn not_below(self, keys: &[&'static str]) -> Self {
         Parameter { not_below: keys.to_vec(), ..self }
     }
 
-    /// Not above the settings beside it that have these keys.
+    /// Sets the settings beside it, by key, that it must not exceed.
     pub fn not_above(self, keys: &[&'static str]) -> Self {
         Parameter { not_above: keys.to_vec(), ..self }
     }
 
-    /// From there, if its comment does not say it.
+    /// Sets the source, if its comment does not give it.
     pub fn or_from(self, source: &str) -> Self {
         if self.source.is_empty() { Parameter { source: source.into(), ..self } } else { self }
     }
 
-    /// Not a parameter: the scenario says it in another place.
+    /// Makes it no parameter: the scenario gives it in another place.
     pub fn elsewhere(self) -> Self {
         Parameter { name: "", ..self }
     }
 
-    /// Whether it is one.
+    /// Returns whether it is one.
     pub fn is_elsewhere(&self) -> bool {
         self.name.is_empty()
     }
@@ -165,7 +167,7 @@ impl Parameter {
 
 /// A type that settings have.
 pub trait Setting {
-    /// The parameters in a field of that name, by the lines of its comment; those [`Parameter::elsewhere`] too.
+    /// Returns the parameters in a field of that name, by the lines of its comment; those [`Parameter::elsewhere`] too.
     fn tell(field: &'static str, lines: &[&str]) -> Vec<Parameter>;
 }
 
@@ -190,6 +192,7 @@ setting! {
     String => Kind::Text,
     Vec<String> => Kind::Text,
     Vec<(Duration, Duration)> => Kind::Windows,
+    Vec<Duration> => Kind::Quantiles,
 }
 
 impl<T: Setting> Setting for Option<T> {
@@ -202,8 +205,9 @@ impl<T: Setting> Setting for Option<T> {
     }
 }
 
-/// A struct of settings that can say what they are. A field's comment is its help, up to a line `Source: ...`, which is
-/// where it is from; behind its type may stand `=> |parameter| ...` with what its type does not tell: bounds, its name in scenarios.
+/// Declares a struct of settings that can describe themselves. A field's comment is its help, up to a line `Source:
+/// ...`, which gives its source; behind its type may follow `=> |parameter| ...` with properties that its type does not
+/// show: bounds, its name in scenarios.
 #[macro_export]
 macro_rules! settings {
     ($(#[$outer:meta])* pub struct $name:ident {
@@ -219,7 +223,7 @@ macro_rules! settings {
         }
 
         impl $name {
-            /// What its fields are, in order.
+            /// Returns its fields, in order.
             pub fn fields() -> Vec<$crate::Parameter> {
                 let mut found: Vec<$crate::Parameter> = Vec::new();
                 $(
@@ -253,20 +257,20 @@ mod tests {
     use super::*;
 
     settings! {
-        /// Of a part.
+        /// The settings of a part.
         pub struct Part {
             /// How long
             /// it waits.
             /// Source: RFC 6298
             /// section 2.
             pub wait: Option<Duration>,
-            /// Said elsewhere.
+            /// Given elsewhere.
             pub kind: u32 => Parameter::elsewhere,
         }
     }
 
     settings! {
-        /// Of the whole.
+        /// The settings of the whole.
         pub struct Whole {
             /// A size.
             pub max_payload: u32 => |p| p.called("largest").least(64).most(1460),

@@ -1,12 +1,12 @@
-//! What the channels of a flow speak: what the classifier of packets is told.
+//! The protocols of a flow's channels, for the classifier of packets.
 
 use serde::{Deserialize, Serialize};
 
-/// What a TCP connection carries. A variant has its reader in `streamgauge-record`.
+/// The content of a TCP connection. A variant has its reader in `streamgauge-record`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StreamProtocol {
-    /// Bytes that nobody is to read anything into: bulk data.
+    /// Bytes that are not to be parsed: bulk data.
     Opaque,
     /// HTTP/1.0 and 1.1 (RFC 9112).
     Http,
@@ -18,11 +18,11 @@ pub enum StreamProtocol {
     RtspRdt,
 }
 
-/// What UDP datagrams carry. A variant has its reader in `streamgauge-record`.
+/// The content of UDP datagrams. A variant has its reader in `streamgauge-record`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DatagramProtocol {
-    /// Bytes that nobody is to read anything into: a constant bit rate.
+    /// Bytes that are not to be parsed: a constant bit rate.
     Opaque,
     /// Named Data Networking, bare or by NDNLPv2 (NDN Packet Format Specification 0.3).
     Ndn,
@@ -36,8 +36,8 @@ pub enum DatagramProtocol {
     Rtp,
 }
 
-/// What a flow's channels speak, by what they ride on. Of several protocols on one carrier a packet is the first's
-/// that knows it for its own. Where nothing is told, the classifier guesses.
+/// The protocols of a flow's channels, by their carrier. Where several protocols share one carrier, a packet belongs to
+/// the first that recognises it. Where none is given, the classifier guesses.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Protocols {
@@ -50,17 +50,17 @@ pub struct Protocols {
 }
 
 impl Protocols {
-    /// TCP connections that speak `protocol`, and no UDP.
+    /// Makes TCP connections with `protocol`, and no UDP.
     pub fn tcp(protocol: StreamProtocol) -> Self {
         Protocols { tcp: vec![protocol], udp: Vec::new() }
     }
 
-    /// Datagrams of `protocol`, and no TCP.
+    /// Makes datagrams of `protocol`, and no TCP.
     pub fn udp(protocol: DatagramProtocol) -> Self {
         Protocols { tcp: Vec::new(), udp: vec![protocol] }
     }
 
-    /// Nothing is told.
+    /// Returns whether none is given.
     pub fn is_empty(&self) -> bool {
         self.tcp.is_empty() && self.udp.is_empty()
     }

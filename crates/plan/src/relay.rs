@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::app::AppSpec;
 
-/// A machine that flows go through. What crosses the path between it and the flows' servers is counted under its own
-/// name; what crosses between it and one flow's player, under that flow's.
+/// A machine that flows pass through. Packets that cross the path between it and the flows' servers are counted under
+/// its own name; packets between it and one flow's player, under that flow's.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RelaySpec {
@@ -13,7 +13,7 @@ pub struct RelaySpec {
     pub name: String,
     /// Where it is.
     pub at: RelaySide,
-    /// What it is.
+    /// Its application.
     pub app: AppSpec,
 }
 

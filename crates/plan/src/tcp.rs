@@ -8,13 +8,13 @@ use streamgauge_base::Duration;
 use crate::parameter::{Kind, Parameter};
 
 crate::settings! {
-    /// TCP settings that a flow may choose. What a plan leaves out has the value of `default`.
+    /// TCP settings that a flow may choose. A setting that a plan leaves out has the value of `default`.
     #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
     #[serde(deny_unknown_fields, default)]
     pub struct TcpSpec {
         /// A congestion controller by its scenario name.
         pub congestion_control: String => Parameter::elsewhere,
-        /// Limit of the player's TCP receive window; the default is what Linux grows to.
+        /// Limit of the player's TCP receive window; the default is Linux's upper bound.
         pub receive_window: u64 => |p| p.least(1_000).most(TcpSpec::MOST_WINDOW).not_below(&["mss"]),
         /// Most bytes in the server's TCP send buffer; without a value it grows with the congestion window, as Linux's.
         pub send_buffer: Option<u64> => |p| p.least(2_000).most(TcpSpec::MOST_WINDOW).not_below(&["mss"]),
@@ -36,12 +36,14 @@ crate::settings! {
         pub fixed_window: Option<u64> => |p| p.called("window").most(TcpSpec::MOST_WINDOW).not_below(&["mss"]),
         /// Asks for ECN (RFC 3168).
         pub ecn: bool => Parameter::elsewhere,
-        /// Mechanisms of TCP that are switched off, to see what they do; sim only.
+        /// With ECN: sends ECT(1) and counts marks (RFC 9331, RFC 9768); sim only.
+        pub l4s: bool => Parameter::elsewhere,
+        /// Mechanisms of TCP that are switched off, to measure their effect; sim only.
         pub without: Vec<String>,
     }
 }
 
-/// What the TCP connections of a flow use whose programs are somebody else's, which no settings say.
+/// The TCP settings of a flow with third-party programs, which no other settings give.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FlowTcp {
@@ -52,10 +54,10 @@ pub struct FlowTcp {
 }
 
 impl TcpSpec {
-    /// Payload of a segment in bytes: Linux takes no less (`TCP_MIN_MSS`), and an Ethernet frame carries no more beside
-    /// the timestamps option (1500 - 20 - 32).
+    /// Payload of a segment in bytes: Linux accepts no less (`TCP_MIN_MSS`), and an Ethernet frame carries no more
+    /// beside the timestamps option (1500 - 20 - 32).
     pub const MSS: RangeInclusive<u32> = 88..=1448;
-    /// What window scaling can tell (RFC 7323 section 2.3).
+    /// The greatest window that window scaling can express (RFC 7323 section 2.3).
     pub const MOST_WINDOW: u32 = 1 << 30;
     /// Segments beyond this are a line's rate of bursts, not a start.
     pub const INITIAL_WINDOW: RangeInclusive<u32> = 1..=1000;
@@ -64,7 +66,7 @@ impl TcpSpec {
 }
 
 impl Default for TcpSpec {
-    /// CUBIC with Linux's settings, and the window that Linux grows to.
+    /// Makes CUBIC with Linux's settings, and the window that Linux grows to.
     fn default() -> Self {
         TcpSpec {
             congestion_control: "cubic".into(),
@@ -76,6 +78,7 @@ impl Default for TcpSpec {
             hystart: "linux".into(),
             fixed_window: None,
             ecn: false,
+            l4s: false,
             without: Vec::new(),
         }
     }

@@ -1,10 +1,11 @@
 //! One trial, whole.
 
 use serde::{Deserialize, Serialize};
-use streamgauge_base::{Direction, Duration, FlowId};
+use streamgauge_base::{Direction, Duration, Event, FlowId, Instant};
 use streamgauge_path::spec::PathSpec;
 
 use crate::app::AppSpec;
+use crate::limits::TrialLimits;
 use crate::protocols::Protocols;
 use crate::relay::RelaySpec;
 use crate::tcp::FlowTcp;
@@ -22,7 +23,7 @@ pub struct TrialPlan {
     /// End when this flow's media has been sent and played.
     #[serde(default)]
     pub until_media_end: Option<String>,
-    /// End when no packet of a subject has crossed the path for so long; of any flow where there is no subject.
+    /// End when no packet of a subject has crossed the path for this time; of any flow where there is no subject.
     #[serde(default)]
     pub until_idle: Option<Duration>,
     /// The path.
@@ -32,35 +33,54 @@ pub struct TrialPlan {
     /// Machines that flows share; see [`TrialPlan::relay_id`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub relays: Vec<RelaySpec>,
-    /// Upper bound of the uniform, order-preserving delay that a simulated host adds to what it does.
+    /// Upper bound of the uniform, order-preserving delay that a simulated host adds to its actions.
     #[serde(default)]
     pub host_jitter: Duration,
     /// How much is kept.
     #[serde(default)]
     pub keep: Keep,
-    /// Time between samples of the state of each flow's TCP; `None` takes none.
+    /// Time between samples of the state of each flow's TCP; `None` records none.
     #[serde(default)]
     pub tcp_sample: Option<Duration>,
+    /// Most that it may cost in virtual time.
+    #[serde(default)]
+    pub limits: TrialLimits,
+    /// Words in the record at their times (ns), for its readers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub marks: Vec<(Duration, String)>,
+}
+
+/// Makes the event of a word in the record at a time.
+pub fn mark_event(at: Instant, mark: &str) -> Event {
+    // With a space in front no word reads as the number of a stage.
+    Event {
+        at,
+        flow: None,
+        name: "mark".into(),
+        value: None,
+        unit: "".into(),
+        reason: format!(" {mark}").into(),
+    }
 }
 
 impl TrialPlan {
-    /// The code of the relay at that place among `relays`: relays count on where flows end.
+    /// Returns the code of the relay at that place among `relays`: relays count on where flows end.
     pub fn relay_id(&self, nth: usize) -> FlowId {
         FlowId((self.flows.len() + nth) as u16)
     }
 
-    /// The flows that go through `relay`, with their codes, in the plan's order.
+    /// Returns the flows that pass through `relay`, with their codes, in the plan's order.
     pub fn users<'a>(&'a self, relay: &'a RelaySpec) -> impl Iterator<Item = (FlowId, &'a FlowSpec)> {
         (0u16..).map(FlowId).zip(&self.flows).filter(|(_, flow)| flow.via.as_ref() == Some(&relay.name))
     }
 
-    /// The place among `relays` of the one that `flow` goes through.
+    /// Returns the place among `relays` of the one that `flow` passes through.
     pub fn relay_of(&self, flow: &FlowSpec) -> Option<usize> {
         let name = flow.via.as_ref()?;
         self.relays.iter().position(|relay| relay.name == *name)
     }
 
-    /// When the plan last does something to a flow, from the trial's start on: until then a silence is no end.
+    /// Returns when the plan last acts on a flow, from the trial's start on: until then a silence is no end.
     pub fn last_scheduled(&self) -> Duration {
         let times = |flow: &FlowSpec| {
             std::iter::once(flow.start).chain(flow.actions.iter().map(|&(time, _)| time)).max()
@@ -68,8 +88,18 @@ impl TrialPlan {
         self.flows.iter().filter_map(times).max().unwrap_or(Duration::ZERO)
     }
 
-    /// By flow and then by relay, in the plan's order: it is no subject, while another is. Empty where all count alike.
-    pub fn beside_the_subjects(&self) -> Box<[bool]> {
+    /// Returns the marks before `end`, as events.
+    pub fn marks_until(&self, end: Instant) -> impl Iterator<Item = Event> {
+        let at = |time: &Duration| Instant::ZERO + *time;
+        self.marks
+            .iter()
+            .filter(move |(time, _)| at(time) < end)
+            .map(move |(time, mark)| mark_event(at(time), mark))
+    }
+
+    /// Returns for each flow and then for each relay, in the plan's order, that it is no subject, while another is.
+    /// Empty where all count alike.
+    pub fn is_cross_traffic(&self) -> Box<[bool]> {
         let flows = self.flows.iter().map(|flow| flow.role);
         let roles = flows.chain(self.relays.iter().map(|relay| self.role_of(relay)));
         let beside: Vec<bool> = roles.map(|role| role != Role::Subject).collect();
@@ -77,7 +107,7 @@ impl TrialPlan {
         if all_alike { Box::default() } else { beside.into() }
     }
 
-    /// What a relay is there for: a subject's, if one goes through it.
+    /// Returns the role of a relay: a subject's, if one passes through it.
     pub fn role_of(&self, relay: &RelaySpec) -> Role {
         let of_subject = self.users(relay).any(|(_, flow)| flow.role == Role::Subject);
         if of_subject { Role::Subject } else { Role::Rival }
@@ -108,32 +138,31 @@ pub struct FlowSpec {
     /// Where its packets enter the path.
     #[serde(default)]
     pub entry: Entry,
-    /// Which way its media goes: its server stands where that comes from.
+    /// Direction of its media: its server is at the source of that.
     #[serde(default, skip_serializing_if = "MediaWay::is_down")]
     pub direction: MediaWay,
-    /// When it starts.
+    /// Time when it starts.
     pub start: Duration,
-    /// What is done to it later, ascending in time.
+    /// Later actions on it, ascending in time.
     #[serde(default)]
     pub actions: Vec<(Duration, Action)>,
-    /// What it is.
+    /// Its application.
     pub app: AppSpec,
-    /// What third-party programs speak, who do not say it themselves; see
-    /// `streamgauge_systems::protocols`.
+    /// The protocols of third-party programs, which do not declare them; see `streamgauge_systems::protocols`.
     #[serde(default, skip_serializing_if = "Protocols::is_empty")]
     pub protocols: Protocols,
-    /// What their TCP uses; of a machine of ours its settings say it.
+    /// Their TCP settings; a machine of ours has them in its settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp: Option<FlowTcp>,
-    /// The relay that it goes through.
+    /// The relay that it passes through.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<String>,
-    /// The digest of what third-party programs are given to play, where the plan is to name it.
+    /// The digest of the content that third-party programs play, where the plan is to name it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<String>,
 }
 
-/// What a flow is there for.
+/// Role of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -154,19 +183,19 @@ pub enum Entry {
     Router,
 }
 
-/// Which way a flow's media goes.
+/// Direction of a flow's media.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MediaWay {
-    /// To the client's end of the path, as video does that somebody watches.
+    /// To the client's end of the path, as a viewer's video.
     #[default]
     Down,
-    /// From there, as a camera's or an upload: the flow's server stands at the client's end.
+    /// From there, as a camera's or an upload: the flow's server is at the client's end.
     Up,
 }
 
 impl MediaWay {
-    /// The direction that its server's packets cross the path in.
+    /// Returns the direction that its server's packets cross the path in.
     pub fn direction(self) -> Direction {
         match self {
             MediaWay::Down => Direction::Down,
@@ -174,19 +203,19 @@ impl MediaWay {
         }
     }
 
-    /// Whether it is the usual one, which a plan leaves out.
+    /// Returns whether it is the usual one, which a plan leaves out.
     pub fn is_down(&self) -> bool {
         *self == MediaWay::Down
     }
 }
 
-/// What is done to a running flow.
+/// An action on a running flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
     /// Stop sending for now.
     Pause,
-    /// Go on.
+    /// Continue.
     Resume,
     /// End.
     Stop,
