@@ -99,7 +99,7 @@ def test_runs_show_each_flow_of_each_scenario(kept: sg.Runs) -> None:
         "those that are known"
     )
     assert [row[0] for row in rows] == ["test/short", "", "test/two", ""]
-    assert [row[3] for row in rows] == ["ftp", "cross (beside it)"] * 2
+    assert [row[3] for row in rows] == ["ftp", "cross (cross traffic)"] * 2
     mean = kept.metrics("goodput", flow="ftp").filter(scenario="test/short")["value"].mean()
     assert isinstance(mean, float) and rows[0][4].startswith(f"{mean / 1e3:.0f}")
     assert "8 trials" in page.text and "all valid" in page.text
