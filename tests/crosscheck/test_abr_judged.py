@@ -58,7 +58,7 @@ def test_a_case_says_what_was_drawn_and_what_was_asked_for(document: dict[str, A
 
 @pytest.fixture
 def case() -> AbrCase:
-    (found,) = select(ABR, ["dashjs-throughput/4s-constant"])
+    (found,) = select(ABR, ["hlsjs/4s-constant"])
     return found
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from streamgauge.crosscheck.abr.cases import SIMULATED
 from streamgauge.crosscheck.abr.draw import figures
 from streamgauge.crosscheck.abr.matter import MUTANTS
 from streamgauge.crosscheck.abr.page import PAGE
@@ -45,7 +46,7 @@ def test_blocks_are_filled_and_the_prose_is_left_alone(document: dict[str, Any],
     for case in document["cases"]:
         assert f"| `{case['id']}` | {case['conditions']['rate']} |" in text
     assert "**shaka** (sim / emu)" in text
-    assert "| `bola-is-throughput` | the throughput rule runs where BOLA is asked for |" in text
+    assert "| `shaka-is-exoplayer` | ExoPlayer's rule runs where Shaka's is asked for |" in text
     PAGE.write(document, page)
     assert page.read_text() == text
 
@@ -58,7 +59,14 @@ def test_figures_draw_what_the_document_has(document: dict[str, Any]) -> None:
 
 def test_the_verdict_is_that_of_its_rows(document: dict[str, Any]) -> None:
     assert overall(document) == document["verdict"]
-    assert {mutant["name"] for mutant in document["mutants"]} == {mutant.name for mutant in MUTANTS}
+    assert {mutant["name"]: mutant["rejected"] for mutant in document["mutants"]} == {
+        mutant.name: True for mutant in MUTANTS
+    }
+
+
+def test_every_case_was_measured(document: dict[str, Any]) -> None:
+    assert not document["not_asked"] and not document["skipped"]
+    assert all(case["valid"]["emu"] >= 8 and case["valid"]["sim"] == SIMULATED for case in document["cases"])
 
 
 def test_margins_are_the_fixed_ones_whatever_the_real_trials_spread(document: dict[str, Any]) -> None:

@@ -106,7 +106,7 @@ def test_ctrl_c_keeps_what_finished(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=120)
     assert process.returncode == 130, err
-    assert "interrupted" in err and "the same command goes on from there" in err
+    assert "interrupted" in err and "the same command resumes" in err
     document = json.loads(out)
     assert document["interrupted"] is True and document["verdict"] != "pass"
     kept = list(tmp_path.rglob("trial.json"))

@@ -38,6 +38,7 @@ def test_without_ns3_it_is_said_before_anything_runs(monkeypatch: pytest.MonkeyP
     assert not (tmp_path / "out").exists()
 
 
+@needs_ns3
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
@@ -48,8 +49,6 @@ def test_without_ns3_it_is_said_before_anything_runs(monkeypatch: pytest.MonkeyP
     ],
 )
 def test_a_tcp_that_ns3_has_not_is_refused(change: dict[str, Any], expected: str) -> None:
-    if importlib.util.find_spec("ns3") is None:
-        pytest.skip(f"{ns3.REMEDY}: without ns-3 that is refused first")
     asked = plan()
     asked["flows"][0]["app"]["bulk"]["tcp"] |= change
     with pytest.raises(CannotRunError, match=expected):

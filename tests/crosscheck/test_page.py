@@ -105,7 +105,7 @@ def test_blocks_are_filled_and_the_prose_is_left_alone(document: dict[str, Any],
     assert "| RTT, median, ms | 32.1 / 31.2 | 100 / 31.2 **(!)** |" in text
     assert "*explained* by `without prr`, with which sim has 31.1." in text
     assert "![Shares of pairs](images/fidelity-shares.png)" in text
-    assert "Rows" not in text and "`reno-cubic/10m-25kb` reno.share_sd." in text
+    assert "Rows" not in text and "| `reno-cubic/10m-25kb` | `reno.share_sd` |" in text
     assert {file.name for file in written} == {
         "fidelity.md",
         "fidelity-windows-10m-25kb.png",
@@ -124,7 +124,7 @@ def test_a_virtual_machine_is_named_with_its_own_kernel(document: dict[str, Any]
     PAGE.write(document | {"kernel": "6.1.0-56", "virtual_machine": guest}, page)
     text = page.read_text()
     assert (
-        "Real trials: Linux 6.1.0-56, in virtual machines (QEMU 7.2.22, image f863) of 1 and 2 thousand"
+        "Real trials: Linux 6.1.0-56, in virtual machines (QEMU 7.2.22, image f863) at 1 and 2 G instructions"
         in text
     )
     assert "a processor" not in text

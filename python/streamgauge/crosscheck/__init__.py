@@ -1,7 +1,7 @@
-"""Crosscheck: is what is simulated the real thing? Sim's TCP against the kernel's, sim's players against
+"""Crosscheck: does the simulation match the real thing? Sim's TCP against the kernel's, sim's players against
 dash.js, hls.js and Shaka, systems of ours against themselves on real sockets: both run the same scenarios,
-and what tells them apart is held against the spread between real runs (docs/fidelity.md,
-docs/fidelity-abr.md, docs/fidelity-systems.md)."""
+and their difference is compared with the spread between real runs (docs/fidelity.md, docs/fidelity-abr.md,
+docs/fidelity-systems.md)."""
 
 from streamgauge.crosscheck.abr import ABR
 from streamgauge.crosscheck.run import CrosscheckRequest, crosscheck

@@ -1,4 +1,4 @@
-"""What is run: flows on links, as ordinary scenarios.
+"""Cases: flows on links, as ordinary scenarios.
 
 =================  =========================  =====================================================
 link               path                       note
@@ -9,9 +9,9 @@ link               path                       note
 ``100m-Npct``      100 Mbit/s, 62.5 kB, N %   one bandwidth-delay product at 5 ms, random loss
 =================  =========================  =====================================================
 
-RTT 20 ms and 60 s, of which the first 10 s are left out, on the first two, 30 s less 5 s on the third, where
-the queue adds least; on the last 5 ms and 6 s, less 1 s: a thousand round trips. Flows start within half a
-second of each other, at a time that the seed draws.
+RTT 20 ms and 60 s, without the first 10 s, on the first two, 30 s less 5 s on the third, where the queue adds
+least; on the last 5 ms and 6 s, less 1 s: a thousand round trips. Flows start within half a second of each
+other, at a time that the seed draws.
 
 The links of the five papers, as they stand in the catalogue or without their delay, 60 s less 10 s too:
 
@@ -27,7 +27,7 @@ link               path                              whose
 =================  ================================  ==============================================
 
 There also Reno with a receive window of 17,520 B, Windows 2000's over Ethernet. And on ``10m-0ms``, 10 Mbit/s
-with 25 kB and no delay, CUBIC and BBR of which the one or the other begins 2 s before.
+with 25 kB and no delay, CUBIC and BBR where the one or the other begins 2 s before.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ BESIDE_CBR: Final = ("reno", "cubic")
 SHORT: Final = ("reno", "cubic", "bbr")
 SMALL_WINDOW: Final = "17520 B"
 LATER: Final = "2 s"
-"""What begins second finds the first one's queue."""
+"""The second flow to begin finds the first one's queue."""
 SIZES: Final[Mapping[str, int]] = {"14kb": 14_000, "100kb": 100_000, "1mb": 1_000_000}
 """Payload of the short flows, bytes: an initial window of ten packets holds 14,480."""
 CONTROL: Final = "control"
-"""Of a variant: a flow that is not compared."""
+"""Key of a variant: a flow that is not compared."""
 MARK: Final = "crosscheck/"
 """With which the ids of these scenarios begin."""
 _CBR_BYTES: Final = 1000
@@ -82,7 +82,7 @@ class CasePath:
 
     @property
     def is_lossy(self) -> bool:
-        """Whether it loses packets at random."""
+        """Returns whether it loses packets at random."""
         return "loss" in self.down
 
 
@@ -137,7 +137,7 @@ class Case:
     """One comparison: a scenario that runs in both modes, and how often."""
 
     id: str
-    """``reno/10m-25kb``: who, and on which link."""
+    """``reno/10m-25kb``: the flows, and their link."""
     kind: CaseKind
     scenario: Scenario
     emu: int
@@ -150,18 +150,19 @@ class Case:
 
     @cached_property
     def window_ns(self) -> tuple[int, int]:
-        """What is measured, ns since the trial's start."""
+        """Returns the measurement window, ns since the trial's start."""
         window = self.scenario.measure.window
         return (window[0].ns, window[1].ns) if window is not None else (0, end_ns(self.scenario))
 
     @property
     def has_start(self) -> bool:
-        """Whether how it begins is compared: alone, and where no loss at random decides it."""
+        """Returns whether how it begins is compared: alone, and where no loss at random decides it."""
         return self.kind == "single" and "pct" not in self.id
 
 
 def cases(*, quick: bool = False) -> list[Case]:
-    """Every case. `quick`: 15 s, of which 5 s are left out, and fewer runs; for looking, never for docs."""
+    """Returns every case. `quick`: 15 s, without the first 5 s, and fewer runs; for a first look, never for
+    docs."""
     found = [
         _case(control, "single", path, {control: _bulk(control)}, quick)
         for control in SINGLES

@@ -1,4 +1,4 @@
-"""What a crosscheck is about: cases, quantities and their margins, what is wrong on purpose."""
+"""Matter of a crosscheck: cases, quantities and their margins, deliberate faults."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Found = dict[str, float | None]
 """A trial's quantities by name; None where there was nothing to measure."""
 
 Variant = Mapping[str, Any]
-"""What of a case is changed in sim; `CrosscheckMatter.vary` says what it may name."""
+"""Changes of a case in sim; `CrosscheckMatter.vary` defines the valid keys."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class ComparedQuantity:
     unit: str
     words: str
     relative: float
-    """Of emu's mean."""
+    """Share of emu's mean."""
     absolute: float = 0.0
     """In the quantity's unit; the larger of the two holds."""
     factor: float = 1.0
@@ -35,8 +35,8 @@ class ComparedQuantity:
     fixed: bool = False
     """The floor is the margin, whatever emu's spread."""
     if_any: bool = False
-    """It describes losses, whose number is another row, or samples: where most runs of sim or
-    of emu have none, there is no row."""
+    """It describes losses, with their number in another row, or samples: where most runs of sim or of emu
+    have none, there is no row."""
 
 
 class ComparedCase(Protocol):
@@ -69,7 +69,7 @@ class ComparedCase(Protocol):
 
 @dataclass(frozen=True)
 class Mutant:
-    """What is wrong, and in which cases it is tried."""
+    """The fault, and the cases in which it is tried."""
 
     name: str
     words: str
@@ -80,23 +80,23 @@ class Mutant:
 
 @dataclass(frozen=True, kw_only=True)
 class CrosscheckMatter:
-    """Everything that one crosscheck has of its own; what is done with it is the same for all. Of the
-    callables, those that take a case take one of `cases`."""
+    """The own parts of one crosscheck; their use is the same for all. Callables that take a case take one of
+    `cases`."""
 
     name: str
     """As the command has it."""
     schema: str
-    """Of the document."""
+    """Schema of the document."""
     cases: Callable[[bool], Sequence[Any]]
     """Every case; quick ones if True."""
     such_as: str
     """Globs of cases, as a hint."""
     quantity: Callable[[str], ComparedQuantity]
-    """What the metric of a row is."""
+    """Returns the metric of a row."""
     keeper: Callable[[Any], Extra]
-    """What takes a case's quantities from a record."""
+    """Takes a case's quantities from a record."""
     vary: Callable[[Any, Variant], Any]
-    """The case with something changed in sim. Raises ScenarioError if sim knows no such thing."""
+    """The case with something changed in sim. Raises ScenarioError if sim has no such thing."""
     mutants: Sequence[Mutant]
     switches: Mapping[str, Variant]
     """One mechanism each, that may explain a difference."""
@@ -107,10 +107,10 @@ class CrosscheckMatter:
     about: Callable[[Any, Sequence[Mapping[str, Any]], Sequence[Mapping[str, Any]]], dict[str, Any]] = field(
         default=lambda case, sim, emu: {}
     )
-    """What else the document has of a case, by what its trials in sim and in emu left."""
+    """Returns further keys of a case for the document, from its trials in sim and in emu."""
     closing: Callable[[Mapping[str, Any]], Sequence[str]] = field(default=lambda document: ())
     """Sentences that sum up a document, printed at the end."""
     third: Callable[[Sequence[Any], Path], Mapping[str, Sequence[Found]]] | None = None
-    """Runs of somebody else's simulator, by the case's id."""
+    """Runs of a third-party simulator, by the case's id."""
     require_third: Callable[[], object] | None = None
     """Raises CannotRunError where that cannot run."""

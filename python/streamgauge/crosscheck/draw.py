@@ -13,11 +13,11 @@ from streamgauge.report.chart import BLUE, ORANGE, SKY, VERMILION, DrawnFigure, 
 __all__ = ["figures"]
 
 DRAWN_LINKS: Final = ("10m-25kb", "1m-75kb")
-"""Links whose windows are drawn."""
+"""Links with windows that are drawn."""
 DRAWN_S: Final = 20.0
 """How much of a trial, from the window's begin."""
 FAR: Final = 3.0
-"""Margins; what is further away is drawn there."""
+"""Number of margins; points further away are drawn there."""
 _VERDICTS: Final = ("equivalent", "explained", "inconclusive", "unexplained")
 _COLOURS: Final = (BLUE, SKY, ORANGE, VERMILION)
 _SHAPES: Final = ("circle", "diamond", "triangle-up", "cross")
@@ -26,7 +26,7 @@ _SOURCE = alt.NamedData(name="source")
 
 
 def figures(document: Mapping[str, Any]) -> list[DrawnFigure]:
-    """Every figure for which the document has something to draw."""
+    """Returns every figure for which the document has something to draw."""
     found = [_windows(document, link) for link in DRAWN_LINKS]
     return [figure for figure in (*found, _distances(document), _shares(document)) if figure is not None]
 
@@ -72,7 +72,8 @@ def _windows(document: Mapping[str, Any], link: str) -> DrawnFigure | None:
 def _panels(
     unit: dict[str, Any], rows: Sequence[tuple[Any, ...]], controls: Sequence[str], modes: Sequence[str]
 ) -> dict[str, Any]:
-    """A row of two panels for each controller. The two share their scale, which facets cannot do a row."""
+    """Returns a row of two panels for each controller. The two share their scale, which facets cannot do a
+    row."""
     unit = dict(unit)
     kept: dict[str, Any] = {key: unit.pop(key) for key in ("$schema", "data") if key in unit}
     lines = []
@@ -98,7 +99,7 @@ def _panels(
 
 
 def _distances(document: Mapping[str, Any]) -> DrawnFigure | None:
-    """How far sim is from emu in margins: a column a controller, a row a quantity, a dot a link."""
+    """Returns how far sim is from emu in margins: a column a controller, a row a quantity, a dot a link."""
     rows = list(_distance_rows(document))
     if not rows:
         return None
@@ -139,7 +140,7 @@ def _distances(document: Mapping[str, Any]) -> DrawnFigure | None:
         "How far sim is from emu",
         "Single flows: the difference of the means of sim and emu with its 90 % interval, as a share of the "
         f"margin; within the dashed lines the two count as equivalent. Dots of a row, from above: "
-        f"{', '.join(links)}. What is beyond {FAR:g} margins is drawn there.",
+        f"{', '.join(links)}. Values beyond {FAR:g} margins are drawn at the edge.",
         spec_of(chart),
         ("c", "q", "l", "d", "lo", "hi", "w"),
         tuple(rows),
@@ -159,7 +160,7 @@ def _distance_rows(document: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
 
 
 def _shares(document: Mapping[str, Any]) -> DrawnFigure | None:
-    """Each run's share of the first flow of each pair, sim beside emu."""
+    """Returns each run's share of the first flow of each pair, sim beside emu."""
     rows: list[tuple[Any, ...]] = []
     pairs = [case for case in document["cases"] if case["kind"] == "pair"]
     links = list(dict.fromkeys(case["id"].partition("/")[2] for case in pairs))

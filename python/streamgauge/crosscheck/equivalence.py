@@ -1,25 +1,25 @@
-"""Are two sets of runs the same, near enough? Never "no difference was found": that is what few runs say of
+"""Are two sets of runs the same, near enough? Never "no difference was found": few runs find none in
 anything.
 
 **Means.** The two one-sided tests (Schuirmann 1987, J. Pharmacokinet. Biopharm. 15:657): they are
 *equivalent* if the 90 % interval of the difference of their means (Welch's, for unequal variances) lies
-inside a margin, which is a test of level 5 %. They are *different* if the whole interval lies outside,
-and otherwise the runs do not tell: *inconclusive*.
+inside a margin, which is a test of level 5 %. They are *different* if the whole interval lies outside, and
+otherwise the runs do not decide: *inconclusive*.
 
-**The margin** comes from the reference's own spread, as regulators scale it for what varies by itself
-(EMA 2010, guideline on bioequivalence, section 4.1.10): half the 95 % prediction interval of one further
-run of the reference, t(0.975, m - 1) s sqrt(1 + 1/m) for m runs with standard deviation s. A simulated
-mean inside it is no more conspicuous than the emulator's next run would be. Where the reference hardly
-varies a floor takes its place, declared with each quantity (`quantities`): two machines need not agree
+**The margin** is derived from the reference's own spread, as regulators scale it for quantities that vary by
+themselves (EMA 2010, guideline on bioequivalence, section 4.1.10): half the 95 % prediction interval of one
+further run of the reference, t(0.975, m - 1) s sqrt(1 + 1/m) for m runs with standard deviation s. A
+simulated mean inside it is no more conspicuous than the emulator's next run would be. Where the reference
+hardly varies a floor takes its place, declared with each quantity (`quantities`): two machines need not agree
 better than that to be read as one. For some quantities the floor is the margin, whatever the spread.
 
-**Distributions.** Mixes whose outcome varies from run to run are compared as distributions: by the earth
-mover's distance W1, how far values have to be moved on average to turn the one set into the other. It has
-the quantity's unit, is never less than the difference of the means, and sees spread and shape besides.
-Its 90 % interval by the bootstrap (Efron and Tibshirani 1993, chapter 13) is held against the larger of
-the floor and one standard deviation of the reference: two sets of 20 runs from one normal distribution
-are about a third of that apart by chance. The probability of the two-sample Kolmogorov-Smirnov statistic
-is given beside it.
+**Distributions.** Mixes with an outcome that varies from run to run are compared as distributions: by the
+earth mover's distance W1, how far values have to be moved on average to turn the one set into the other. It
+has the quantity's unit, is never less than the difference of the means, and sees spread and shape besides.
+Its 90 % interval by the bootstrap (Efron and Tibshirani 1993, chapter 13) is compared with the larger of the
+floor and one standard deviation of the reference: two sets of 20 runs from one normal distribution are about
+a third of that apart by chance. The probability of the two-sample Kolmogorov-Smirnov statistic is given
+beside it.
 
 `tests/crosscheck/test_equivalence.py` measures the error rates of both.
 """
@@ -40,9 +40,9 @@ EquivalenceResult = Literal["equivalent", "different", "inconclusive"]
 Floats = npt.NDArray[np.float64]
 
 LEVEL: Final = 0.05
-"""Of each of the two one-sided tests: the interval of the difference is one of 1 - 2 LEVEL."""
+"""Level of each of the two one-sided tests: the interval of the difference is one of 1 - 2 LEVEL."""
 PREDICTION: Final = 0.95
-"""Of the prediction interval that is the margin."""
+"""Level of the prediction interval that is the margin."""
 LEAST_RUNS: Final = 2
 """Fewer runs have no spread."""
 BOOTSTRAPS: Final = 1000
@@ -71,7 +71,7 @@ class QuantityComparison:
 
 
 def margin_of(emu: Sequence[float], *, relative: float, absolute: float, fixed: bool = False) -> float:
-    """The margin for the mean of further runs; see the module's text.
+    """Returns the margin for the mean of further runs; see the module's text.
 
     Args:
         emu: the reference's values, two or more unless `fixed`.
@@ -97,7 +97,7 @@ def compare(
     fixed: bool = False,
     distribution: bool = False,
 ) -> QuantityComparison:
-    """Compares a quantity's values over runs; None stands for a run in which there was nothing to measure.
+    """Compares a quantity's values over runs; None is a run without a value.
 
     Args:
         sim: one value a simulated run.
@@ -128,7 +128,7 @@ def compare(
         return found("inconclusive", "no valid run")
     rare_sim, rare_emu = 2 * len(x) < len(sim), 2 * len(y) < len(emu)
     if rare_sim and rare_emu:
-        # What hardly happens has no mean worth the name; that it hardly happens in both is the finding.
+        # A rare event has no useful mean; that it is rare in both is the finding.
         return found("equivalent", "nothing to measure in most runs of both")
     if rare_sim != rare_emu:
         who = "sim" if rare_sim else "the reference"
@@ -161,7 +161,8 @@ def _place(low: float, high: float, margin: float) -> EquivalenceResult:
 
 
 def _difference(x: Floats, y: Floats) -> tuple[float, float]:
-    """The interval of mean(x) - mean(y) at 1 - 2 LEVEL: Welch's t with Satterthwaite's degrees of freedom."""
+    """Returns the interval of mean(x) - mean(y) at 1 - 2 LEVEL: Welch's t with Satterthwaite's degrees of
+    freedom."""
     difference = float(x.mean() - y.mean())
     parts = [_sd(values) ** 2 / len(values) for values in (x, y)]
     total = sum(parts)

@@ -1,4 +1,4 @@
-"""Why a row differs: which mechanism of what is simulated, turned off, moves it inside the margin.
+"""Why a row differs: the simulated mechanism that, turned off, moves it inside the margin.
 
 A difference counts as explained only by a switch that does so; an argument alone explains nothing.
 """

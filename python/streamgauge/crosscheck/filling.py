@@ -1,7 +1,7 @@
 """The measured parts of a page, from a crosscheck's document.
 
-The page's prose is written by hand. What is measured stands between two comments and is replaced:
-``<!-- measured: NAME -->`` and ``<!-- end -->``.
+The page's prose is written by hand. Measurements are between two comments and are replaced: ``<!-- measured:
+NAME -->`` and ``<!-- end -->``.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ Document = Mapping[str, Any]
 _BLOCK = re.compile(r"(<!-- measured: (?P<name>[a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _DIGITS: Final = 3
 MARKS: Final = {"equivalent": "", "explained": " (e)", "inconclusive": " (?)", "unexplained": " **(!)**"}
-"""Of a cell, by its verdict."""
+"""Mark of a cell, by its verdict."""
 
 
 @dataclass(frozen=True)
 class MeasuredPage:
-    """What can be measured into a page."""
+    """Blocks of a page that measurements fill."""
 
     blocks: Mapping[str, Callable[[Document], str]]
     """By name."""
@@ -61,7 +61,7 @@ class MeasuredPage:
 
     def write(self, document: Document, page: Path) -> list[Path]:
         """Fills the page's blocks, and writes its figures into ``images/`` beside it if one of these shows
-        them; returns what was written.
+        them; returns the written files.
 
         Raises:
             ScenarioError: if the page is not there or has no block.
@@ -89,7 +89,7 @@ class MeasuredPage:
 
 
 def measured_on(document: Document) -> str:
-    """When, on what machine, by which version."""
+    """Returns date, machine and version."""
     told = str(document.get("commit") or "")
     # With "+" after it of a checkout that differs.
     commit = f", commit {told[:10]}{'+' if told.endswith('+') else ''}" if told else ""
@@ -99,8 +99,8 @@ def measured_on(document: Document) -> str:
         speeds = " and ".join(f"{speed / 1e9:g}" for speed in guest["instructions_per_s"])
         return (
             f"Measured {document['date'][:10]}. Real trials: Linux {document['kernel']}, in virtual machines "
-            f"(QEMU {', '.join(guest['qemu'])}, image {', '.join(guest['image'])}) of {speeds} thousand "
-            f"million instructions a second ([virtual.md](virtual.md)); {version}."
+            f"(QEMU {', '.join(guest['qemu'])}, image {', '.join(guest['image'])}) at {speeds} G "
+            f"instructions a second ([virtual.md](virtual.md)); {version}."
         )
     return (
         f"Measured {document['date'][:10]} on {document['cpus']} processors "
@@ -109,7 +109,7 @@ def measured_on(document: Document) -> str:
 
 
 def counted(document: Document) -> str:
-    """How many rows there are of each verdict."""
+    """Returns how many rows there are of each verdict."""
     words = [row["verdict"] for row in document["rows"]]
     return f"{len(words)} rows: " + ", ".join(
         f"{words.count(word)} {word}" for word in MARKS if word in words
@@ -127,7 +127,7 @@ def trials_left_out(document: Document) -> list[str]:
         told = ", ".join(
             f"{case['id']} ({case['valid']['emu']} of {case['wanted']['emu']})" for case in short
         )
-        found.append(f"Fewer real trials than wanted: {told}.")
+        found.append(f"Fewer real trials than requested: {told}.")
     reasons: dict[str, list[str]] = {}
     for one in document["skipped"]:
         reasons.setdefault(one["why"], []).append(f"`{one['case']}`")
@@ -135,13 +135,13 @@ def trials_left_out(document: Document) -> list[str]:
 
 
 def drawn(figures: Sequence[DrawnFigure]) -> str:
-    """Figures as they stand in the page, whose files lie in ``images/``."""
+    """Returns figures as in the page, with their files in ``images/``."""
     found = [f"![{one.title}](images/{one.id}.png)\n\n*{one.caption}*" for one in figures]
     return "\n\n".join(found) or "Nothing to draw."
 
 
 def mutants(document: Document) -> str:
-    """A table: what was wrong on purpose, and which rows saw it."""
+    """Returns a table: the deliberate faults, and the rows that detected them."""
     lines = ["| mutant | | rejected | by |", "|---|---|---|---|"]
     for mutant in document["mutants"]:
         rejected = {True: "yes", False: "**no**", None: "not run"}[mutant["rejected"]]
@@ -159,7 +159,7 @@ def _moved(row: Mapping[str, Any]) -> str:
 
 
 def differences(document: Document) -> str:
-    """Every row that is not equivalent, and why as far as it is known."""
+    """Returns every row that is not equivalent, and why as far as it is known."""
     lines = []
     for row in document["rows"]:
         values = f"sim {number(row['sim'], row)}, emu {with_unit(row['emu'], row)}"
@@ -176,25 +176,29 @@ def differences(document: Document) -> str:
         elif row["verdict"] == "inconclusive":
             why = row["why"] or (
                 f"the 90 % interval of the difference, {number(row['low'], row)} to "
-                f"{number(row['high'], row)}, lies on both sides of the margin's edge"
+                f"{number(row['high'], row)}, crosses the margin"
             )
             lines.append(f"- {where}{margin}: *inconclusive*: {why}.")
     return "\n".join(lines) or "None."
 
 
 def coarse(document: Document) -> str:
-    """Rows whose equivalence says little."""
-    found = [row for row in document["rows"] if row["coarse"] and row["verdict"] == "equivalent"]
-    if not found:
+    """Returns a table of the rows with a wide margin: a line for each case, with its quantities."""
+    by_case: dict[str, list[str]] = {}
+    for row in document["rows"]:
+        if row["coarse"] and row["verdict"] == "equivalent":
+            by_case.setdefault(row["case"], []).append(f"`{row['metric']}`")
+    if not by_case:
         return "None."
-    return ", ".join(f"`{row['case']}` {row['metric']}" for row in found) + "."
+    lines = [f"| `{case}` | {', '.join(metrics)} |" for case, metrics in by_case.items()]
+    return "\n".join(["| case | quantities |", "|---|---|", *lines])
 
 
 def number(value: float | None, row: Mapping[str, Any]) -> str:
-    """A value in the unit of its row, without it."""
+    """Returns a value in the unit of its row, without it."""
     return "none" if value is None else plain(value * row["factor"], _DIGITS)
 
 
 def with_unit(value: float | None, row: Mapping[str, Any]) -> str:
-    """A value with its unit."""
+    """Returns a value with its unit."""
     return f"{number(value, row)} {row['unit']}".strip()

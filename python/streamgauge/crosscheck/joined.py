@@ -21,8 +21,8 @@ _OF_A_RUN: Final = (
 )  # fmt: skip
 
 
-def load_document(file: Path, schema: str) -> dict[str, Any]:
-    """What another run left.
+def load_document(file: Path, schema: str, option: str = "--also") -> dict[str, Any]:
+    """Reads the document of another run.
 
     Raises:
         ScenarioError: for a file that is none, or of another crosscheck, or of trials that no page takes.
@@ -30,15 +30,15 @@ def load_document(file: Path, schema: str) -> dict[str, Any]:
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
-        raise ScenarioError(f"--also {file}: {error.strerror}") from None
+        raise ScenarioError(f"{option} {file}: {error.strerror}") from None
     except ValueError as error:
-        raise ScenarioError(f"--also {file}: is no JSON: {error}") from None
+        raise ScenarioError(f"{option} {file}: is no JSON: {error}") from None
     said = found.get("schema") if isinstance(found, dict) else None
     if said != schema:
-        raise ScenarioError(f"--also {file}: its schema is {said or 'missing'} and not {schema}")
+        raise ScenarioError(f"{option} {file}: its schema is {said or 'missing'} and not {schema}")
     if found["quick"] or found["reference"] != "emu" or found["interrupted"]:
         raise ScenarioError(
-            f"--also {file}: it is of a quick run, of one against sim, or of one that was cut short",
+            f"{option} {file}: it is of a quick run, of one against sim, or of one that was cut short",
             hint="run that one again without --quick and --against",
         )
     return dict(found)
@@ -47,13 +47,13 @@ def load_document(file: Path, schema: str) -> dict[str, Any]:
 def joined(
     matter: CrosscheckMatter, first: Mapping[str, Any], others: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """One document of several runs: each case from that which has most valid real trials of it, of equal ones
-    the earlier. ``runs`` says of each what it ran on and which cases are its, ``machines`` how real trials of
-    virtual machines agree with this one's (`machines_apart`).
+    """Returns one document of several runs: each case from the run with the most valid real trials of it, of
+    equal ones the earlier. ``runs`` has for each its machine and its cases, ``machines`` the agreement of
+    real trials of virtual machines with this one's (`machines_apart`).
 
     Args:
-        matter: what all of them compare.
-        first: the document that goes before the others.
+        matter: the common subject of all of them.
+        first: the document that takes precedence.
         others: those of other runs.
     """
     if not others:
@@ -93,8 +93,8 @@ def joined(
 def machines_apart(
     matter: CrosscheckMatter, first: Mapping[str, Any], others: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Real trials of virtual machines held against this machine's, by the test that holds sim against them: a
-    row for each quantity of each case of which there are two of each at least.
+    """Returns real trials of virtual machines against this machine's, by the test that compares sim with
+    them: a row for each quantity of each case with at least two of each.
 
     The spread and the margin are those of this machine's trials.
     """
@@ -126,7 +126,7 @@ def machines_apart(
 
 
 def _mutants(runs: Sequence[Mapping[str, Any]], of: Mapping[str, int]) -> list[dict[str, Any]]:
-    """Each mutant with the cases that are taken from the run that tried it there."""
+    """Returns each mutant with the cases that are taken from the run that tried it there."""
     found: dict[str, dict[str, Any]] = {}
     for place, run in enumerate(runs):
         for one in run["mutants"]:

@@ -19,9 +19,9 @@ from streamgauge.systems.registry import GREEDY_TCP
 __all__ = ["SCHEMA", "keep_quantities", "of_traces"]
 
 SCHEMA: Final = "streamgauge.crosscheck-trial/1"
-"""Goes up when a quantity is computed otherwise: older files are then made again."""
+"""Raised when a quantity is computed otherwise: older files are then made again."""
 _POINTS: Final = 600
-"""Of the window over time that is kept for figures."""
+"""Points over time that are kept of the window for figures."""
 _PAIR = ("loss_percent", "retransmitted_percent", "rtt_p50_s")
 _BESIDE = (
     "loss_percent",
@@ -34,7 +34,7 @@ _BESIDE = (
 
 
 def of_traces(case: Case, flows: Mapping[str, FlowTrace]) -> Found:
-    """Every quantity of a case from the connections of one run, by name as rows have it.
+    """Returns every quantity of a case from the connections of one run, by name as rows have it.
 
     `flows` has one entry a TCP flow of the case's scenario, by its name.
     """
@@ -82,7 +82,7 @@ class Keeper:
 
     @property
     def key(self) -> str:
-        """What the result depends on besides the record."""
+        """Returns the inputs of the result besides the record."""
         begin, end = self.case.window_ns
         return f"{SCHEMA} {self.case.kind} {self.case.has_start} {begin} {end}"
 
@@ -101,12 +101,12 @@ class Keeper:
         keep(directory, data)
 
     def has(self, directory: Path) -> bool:
-        """Whether it was taken, and by the same rule."""
+        """Returns whether it was taken, and by the same rule."""
         return is_taken(directory, self.key)
 
 
 def keep_quantities(case: Case) -> Keeper:
-    """What a trial of the case leaves besides its metrics."""
+    """Returns the keeper of a trial's quantities for the case."""
     return Keeper(case)
 
 

@@ -1,4 +1,4 @@
-"""What is wrong on purpose. A comparison that calls it equivalent proves nothing."""
+"""Deliberate faults. A comparison that calls it equivalent proves nothing."""
 
 from __future__ import annotations
 

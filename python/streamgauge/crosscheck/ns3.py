@@ -3,11 +3,11 @@
 ns-3 has one simulator a process and ends the process on an error, so a child process holds it: it loads and
 compiles once, which takes some seconds, and forks for each trial.
 
-What ns-3 is told: the plan that sim runs, with ``reno`` as TcpLinuxReno, TcpCubic with its HyStart,
-TcpVegas, TcpBbr (version 1); SACK, timestamps, a least RTO of 200 ms, and the plan's segment, windows,
-buffers and delayed acknowledgement. It has no RACK, no tail loss probe, no quick acknowledgements at the
-start of a stream, and no host jitter. Its TcpNewReno is another thing: at 1 % random loss on 100 Mbit/s and
-5 ms it gets 14.8 Mbit/s where TcpLinuxReno gets 32.2.
+ns-3's input: the plan that sim runs, with ``reno`` as TcpLinuxReno, TcpCubic with its HyStart, TcpVegas,
+TcpBbr (version 1); SACK, timestamps, a least RTO of 200 ms, and the plan's segment, windows, buffers and
+delayed acknowledgement. It has no RACK, no tail loss probe, no quick acknowledgements at the start of a
+stream, and no host jitter. Its TcpNewReno is another thing: at 1 % random loss on 100 Mbit/s and 5 ms it gets
+14.8 Mbit/s where TcpLinuxReno gets 32.2.
 """
 
 from __future__ import annotations
@@ -71,12 +71,12 @@ def require() -> str:
 
 
 def why_not(case: Case) -> str | None:
-    """Why ns-3 cannot run the case; None if it can."""
+    """Returns why ns-3 cannot run the case; None if it can."""
     return _lacking(lower(case.scenario, "sim", 1))
 
 
 def run(case: Case, seed: int) -> Found:
-    """Every quantity of one run of the case, as `measure.of_traces` names them.
+    """Returns every quantity of one run of the case, as `measure.of_traces` names them.
 
     Raises:
         CannotRunError: if ns-3 is not installed, cannot run the case, or fails.
@@ -85,7 +85,7 @@ def run(case: Case, seed: int) -> Found:
 
 
 def column(wanted: Sequence[Case], folder: Path) -> dict[str, list[Found]]:
-    """Every quantity of as many runs as emu has, of each case that ns-3 can run, by the case's id.
+    """Returns every quantity of as many runs as emu has, of each case that ns-3 can run, by the case's id.
 
     They are kept in `folder`; a run that is there and was made from the same is not made again.
 
@@ -109,7 +109,7 @@ def column(wanted: Sequence[Case], folder: Path) -> dict[str, list[Found]]:
 
 
 def _key(case: Case, seed: int) -> str:
-    """What a run depends on."""
+    """Returns the inputs of a run."""
     plan = json.dumps(lower(case.scenario, "sim", seed), sort_keys=True)
     parts = (require(), _SOURCE.read_text(encoding="utf-8"), plan, keep_quantities(case).key)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
@@ -198,7 +198,9 @@ class _Child:
     def __init__(self) -> None:
         command = [sys.executable, "-m", "streamgauge.crosscheck.ns3"]
         pipe = subprocess.PIPE
-        self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+        self._process = subprocess.Popen(
+            command, stdin=pipe, stdout=pipe, stderr=pipe, encoding="utf-8", errors="replace"
+        )
 
     def ask(self, what: Json) -> None:
         """Runs one trial."""
@@ -289,7 +291,7 @@ def _simulate(space: Any, plan: Json, stem: str) -> None:
 def main() -> None:
     """The child: a line of JSON in, a line out, until there are no more."""
     answers = os.fdopen(os.dup(1), "w")
-    # Whatever C++ prints goes where errors go.
+    # C++'s prints are redirected to stderr.
     os.dup2(2, 1)
     space = _load()
     for line in sys.stdin:

@@ -29,7 +29,7 @@ def _summary(document: Document) -> str:
     alike = sum(row["verdict"] == "equivalent" for row in singles)
     lines = [
         measured_on(document),
-        f"{counted(document)}. Of the {len(singles)} rows of single flows {alike} are equivalent.",
+        f"{counted(document)}. {alike} of the {len(singles)} rows of single flows are equivalent.",
     ]
     lines.append(_how_many(document))
     if document["not_asked"]:
@@ -47,16 +47,17 @@ def _how_many(document: Document) -> str:
     said: dict[tuple[float, float], list[str]] = {}
     for link, length in lengths.items():
         said.setdefault(length, []).append(f"`{link}`")
-    spans = "; ".join(
-        f"{end:g} s less the first {begin:g} on {', '.join(links)}" for (end, begin), links in said.items()
+    spans = " ".join(
+        f"A trial is of {end:g} s less the first {begin:g} on {', '.join(links)}."
+        for (end, begin), links in said.items()
     )
     usual = sorted({case["wanted"]["emu"] for case in document["cases"]})
     counts = " or ".join(str(one) for one in usual)
-    return f"Real trials of a case: {counts}. A trial is of {spans}." if spans else ""
+    return f"Real trials of a case: {counts}. {spans}" if spans else ""
 
 
 def _left(document: Document) -> str:
-    """The cases that were not asked for, by link; of a link without any, its name alone."""
+    """Returns the cases that were not asked for, by link; of a link without any, its name alone."""
     asked = {case["id"] for case in document["cases"]} | {one["case"] for one in document["skipped"]}
     measured = {name.partition("/")[2] for name in asked}
     whole: list[str] = []

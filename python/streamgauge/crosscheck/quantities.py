@@ -1,8 +1,8 @@
-"""What tells congestion controls apart, as numbers of one trial.
+"""Numbers of one trial that distinguish congestion controls.
 
 Goodput does not: Reno and CUBIC both fill a link. Each number here is a function of a connection's packets at
 the sender's tap and at the end of the path (`FlowTrace`), over the window given, and `None` where there is
-nothing to measure. A name says its unit.
+nothing to measure. A name contains its unit.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ SHARE_OVER_S = 1.0
 
 _ALL = (
     ComparedQuantity(
-        "goodput_bps", "Mbit/s", "goodput (sanity: it tells no controller from another)", 0.05, 0, 1e-6
+        "goodput_bps", "Mbit/s", "goodput (sanity check: the same for every controller)", 0.05, 0, 1e-6
     ),
     ComparedQuantity("loss_percent", "%", "data packets dropped", 0.1, 0.02),
     ComparedQuantity("loss_events_per_s", "/s", "loss events", 0.1, 0.02),
@@ -91,7 +91,7 @@ QUANTITIES: Final[Mapping[str, ComparedQuantity]] = {one.name: one for one in _A
 
 
 def quantity(metric: str) -> ComparedQuantity:
-    """The quantity of a row's metric, which may begin with its flow: ``reno.share``."""
+    """Returns the quantity of a row's metric, which may begin with its flow: ``reno.share``."""
     return QUANTITIES[metric.rpartition(".")[2]]
 
 
@@ -133,7 +133,7 @@ def window(trace: FlowTrace, begin_ns: int, end_ns: int, step_ns: int) -> tuple[
     gone = gone[gone != NEVER]
     times = np.concatenate([trace.sent, gone])
     change = np.concatenate([np.ones(len(trace.sent)), -np.ones(len(gone))])
-    # What is acknowledged leaves before what it lets out enters.
+    # An acknowledged byte leaves before the bytes enter that it lets out.
     order = np.lexsort((change, times))
     times, level = times[order], np.cumsum(change[order])
     edges = begin_ns + step_ns * np.arange(steps + 1)
@@ -150,7 +150,7 @@ def window(trace: FlowTrace, begin_ns: int, end_ns: int, step_ns: int) -> tuple[
 def turns(values: Floats, least: float = TURN) -> tuple[list[int], list[int]]:
     """Peaks and troughs of a series: the places where it turns back by more than a share `least` of the peak.
 
-    Peaks and troughs alternate and begin with a peak; what comes after the last turn is not one.
+    Peaks and troughs alternate and begin with a peak; values after the last turn are not one.
     """
     peaks: list[int] = []
     troughs: list[int] = []
@@ -183,7 +183,7 @@ def _within(times: Ints, begin_ns: int, end_ns: int) -> npt.NDArray[np.bool_]:
 
 
 def _first_arrivals(trace: FlowTrace) -> npt.NDArray[np.bool_]:
-    """Whether a packet is the first to bring its bytes."""
+    """Returns whether a packet is the first to bring its bytes."""
     order = np.argsort(trace.arrived, kind="stable")
     _, first = np.unique(trace.seq[order], return_index=True)
     brings = np.zeros(len(order), dtype=np.bool_)
@@ -193,7 +193,7 @@ def _first_arrivals(trace: FlowTrace) -> npt.NDArray[np.bool_]:
 
 
 def of_flow(trace: FlowTrace, begin_ns: int, end_ns: int) -> Found:
-    """Every quantity of a long-lived flow over the window."""
+    """Returns every quantity of a long-lived flow over the window."""
     offered = _within(trace.sent, begin_ns, end_ns)
     count = int(offered.sum())
     arrivals = _within(trace.arrived, begin_ns, end_ns) & _first_arrivals(trace)
@@ -244,7 +244,7 @@ def _sawtooth(trace: FlowTrace, begin_ns: int, end_ns: int, rtt_s: float) -> Fou
 
 
 def of_start(trace: FlowTrace, until_ns: int) -> Found:
-    """How a flow begins, up to a time: what slow start costs, and where it ends."""
+    """Returns the start of a flow, up to a time: the cost of slow start, and its end."""
     if len(trace.sent) == 0:
         return dict.fromkeys(("start_losses", "start_peak_packets", "start_first_loss_s"))
     drops = trace.dropped[trace.dropped < until_ns]
@@ -267,7 +267,8 @@ def completion_s(trace: FlowTrace) -> float:
 
 
 def of_pair(first: FlowTrace, second: FlowTrace, begin_ns: int, end_ns: int) -> Found:
-    """How two flows share: the first one's part of the goodput, and how it varies from second to second."""
+    """Returns how two flows share: the first one's part of the goodput, and how it varies from second to
+    second."""
     edges = np.arange(begin_ns, end_ns + 1, round(SHARE_OVER_S * SECOND))
     got = []
     for trace in (first, second):

@@ -17,7 +17,7 @@ ComparisonVerdict = Literal["equivalent", "different", "inconclusive", "explaine
 
 @dataclass(frozen=True)
 class ComparisonRow:
-    """How one quantity of one case compares. Numbers in SI units, as the quantity's name says."""
+    """Comparison of one quantity of one case. Numbers in SI units, as in the quantity's name."""
 
     case: str
     metric: str
@@ -25,23 +25,23 @@ class ComparisonRow:
     comparison: QuantityComparison
     verdict: ComparisonVerdict
     explained: dict[str, Any] | None = None
-    """``{"switch": what was changed in sim, "before": sim's mean, "after": with it}``."""
+    """``{"switch": the change in sim, "before": sim's mean, "after": with it}``."""
     ns3: QuantityComparison | None = None
 
     @property
     def is_coarse(self) -> bool:
-        """The margin is more than half of the reference's mean: equivalence says little."""
+        """The margin is more than half of the reference's mean: equivalence means little."""
         margin, emu = self.comparison.margin, self.comparison.emu
         return margin is not None and bool(emu) and margin > 0.5 * abs(emu or 0.0)
 
     def with_verdict(
         self, verdict: ComparisonVerdict, explained: dict[str, Any] | None = None
     ) -> ComparisonRow:
-        """The row, judged further."""
+        """Returns the row, judged further."""
         return replace(self, verdict=verdict, explained=explained)
 
     def to_json(self) -> dict[str, Any]:
-        """Its place in the document."""
+        """Returns its place in the document."""
         asked = self.asked
         found = {
             "case": self.case,
@@ -67,7 +67,7 @@ def rows_of(
     emu: CaseRuns,
     ns3: Sequence[Found] | None = None,
 ) -> list[ComparisonRow]:
-    """A row for each quantity that a case leaves in either."""
+    """Returns a row for each quantity that a case leaves in either."""
     rows = []
     for metric in dict.fromkeys([*emu.metrics, *sim.metrics]):
         simulated, real = sim.values(metric), emu.values(metric)
@@ -75,7 +75,7 @@ def rows_of(
         if asked.if_any and (_is_rare(simulated) or _is_rare(real)):
             continue
         if all(value is None for value in (*simulated, *real)):
-            continue  # what a system never tells, or never comes to, is no agreement
+            continue  # a value that a system never reports, or never reaches, is no agreement
         compared = compare_as(case, asked, simulated, real)
         judged: ComparisonVerdict = compared.finding
         row = ComparisonRow(case.id, metric, asked, compared, judged)

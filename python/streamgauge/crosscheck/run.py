@@ -18,6 +18,7 @@ from streamgauge.crosscheck.compared import ComparedCase, CrosscheckMatter, Foun
 from streamgauge.crosscheck.explain import explain
 from streamgauge.crosscheck.mutants import try_mutants
 from streamgauge.crosscheck.rows import rows_of
+from streamgauge.crosscheck.stored import measured_before
 from streamgauge.crosscheck.tcp import TCP
 from streamgauge.crosscheck.trials import Bench, CaseRuns
 from streamgauge.errors import CannotRunError, ScenarioError
@@ -45,12 +46,12 @@ OF_MIXES: Final = 4
 
 @dataclass(frozen=True, kw_only=True)
 class CrosscheckRequest:
-    """What is asked for."""
+    """Request for a crosscheck."""
 
     out: Path
     """Where records go; a rerun resumes there."""
     matter: CrosscheckMatter = TCP
-    """What is compared."""
+    """Subject of the comparison."""
     patterns: Sequence[str] = ()
     """Globs of cases' ids; all without any."""
     quick: bool = False
@@ -61,11 +62,13 @@ class CrosscheckRequest:
     reference: Mode = "emu"
     """``sim`` compares the simulator with itself under other seeds, which tests the comparison."""
     emu: EmuSettings = field(default_factory=EmuSettings)
+    real: Mapping[str, CaseRuns] = field(default_factory=dict)
+    """Real trials that an earlier run left, by the case's id (`streamgauge.crosscheck.stored`)."""
     progress: Callable[[Progress], None] | None = None
 
 
 def crosscheck(request: CrosscheckRequest) -> dict[str, Any]:
-    """Runs everything and returns the document, of the schema that its matter says (docs/fidelity.md).
+    """Runs everything and returns the document, in its matter's schema (docs/fidelity.md).
 
     Raises:
         ScenarioError: for a glob that matches no case.
@@ -81,7 +84,8 @@ def crosscheck(request: CrosscheckRequest) -> dict[str, Any]:
                 f"--with ns3: it has nothing to compare in crosscheck {matter.name}; leave it out"
             )
         matter.require_third()
-    for mode in dict.fromkeys(("sim", request.reference)):
+    runs_real = any(case.id not in request.real for case in wanted)
+    for mode in dict.fromkeys(("sim", request.reference) if runs_real else ("sim",)):
         lacking = why_not(mode, way=request.emu.way)
         if lacking is not None:
             raise CannotRunError(f"this machine cannot run {mode}: {lacking}")
@@ -89,7 +93,7 @@ def crosscheck(request: CrosscheckRequest) -> dict[str, Any]:
     able, skipped = _able(wanted, request)
     if request.reference == "emu":
         able = [matter.prepared(case) for case in able]
-    bench = Bench(matter, request.out, request.emu, request.progress, request.reference)
+    bench = Bench(matter, request.out, request.emu, request.progress, request.reference, request.real)
     found = bench.run(able)
     third: Mapping[str, Sequence[Found]] = {}
     if request.ns3 and matter.third is not None and not bench.interrupted:
@@ -124,12 +128,15 @@ def crosscheck(request: CrosscheckRequest) -> dict[str, Any]:
         "streamgauge": streamgauge.__version__,
         **{key: value for key, value in collect().items() if key in ("cpu", "commit", "machine", "host")},
     }
+    earlier = [case.id for case in able if case.id in request.real]
+    if earlier:
+        document["real_of"] = measured_before(request.real, earlier)
     document["verdict"] = overall(document)
     return document
 
 
 def select(matter: CrosscheckMatter, patterns: Sequence[str], *, quick: bool = False) -> list[Any]:
-    """The cases whose ids match one of the globs; all without any.
+    """Returns the cases with ids that match one of the globs; all without any.
 
     Raises:
         ScenarioError: if a glob matches none.
@@ -147,8 +154,8 @@ def select(matter: CrosscheckMatter, patterns: Sequence[str], *, quick: bool = F
 
 
 def with_trials(wanted: Sequence[Any], trials: int) -> list[Any]:
-    """The cases with so many valid real trials each, `OF_MIXES` times as many of those that are compared as
-    distributions, and with as many simulated ones for each of these as without."""
+    """Returns the cases with `trials` valid real trials each, `OF_MIXES` times as many of those that are
+    compared as distributions, and with as many simulated ones for each of these as without."""
     found = []
     for case in wanted:
         emu = trials * (OF_MIXES if case.is_mix else 1)
@@ -157,8 +164,8 @@ def with_trials(wanted: Sequence[Any], trials: int) -> list[Any]:
 
 
 def ran_on(found: Iterable[tuple[CaseRuns, CaseRuns]], reference: Mode) -> dict[str, Any]:
-    """The kernels of the real trials, by their own records: earlier ones may be of another kernel, and a
-    virtual machine has its own; and what that machine was, None without one."""
+    """Returns the kernels of the real trials, by their own records: earlier ones may be of another kernel,
+    and a virtual machine has its own; and the description of that machine, None without one."""
     records = [told for _, runs in found for told in runs.provenance] if reference == "emu" else []
     guests = [told["virtual_machine"] for told in records if "virtual_machine" in told]
     own = [told["kernel"] for told in records if "virtual_machine" not in told]
@@ -172,8 +179,8 @@ def ran_on(found: Iterable[tuple[CaseRuns, CaseRuns]], reference: Mode) -> dict[
 
 
 def overall(document: dict[str, Any]) -> str:
-    """``fail`` if a mutant survives or more rows than may be are unexplained; ``inconclusive`` if a row is,
-    or a case or mutant could not be run, or it was cut short; else ``pass``."""
+    """Returns ``fail`` if a mutant survives or more rows than may be are unexplained; ``inconclusive`` if a
+    row is, or a case or mutant could not be run, or it was cut short; else ``pass``."""
     verdicts = [row["verdict"] for row in document["rows"]]
     rejected = [mutant["rejected"] for mutant in document["mutants"]]
     if verdicts.count("unexplained") > MAY_BE_UNEXPLAINED or False in rejected:
@@ -183,7 +190,7 @@ def overall(document: dict[str, Any]) -> str:
 
 
 def _not_asked(matter: CrosscheckMatter, wanted: Sequence[ComparedCase], *, quick: bool) -> list[str]:
-    """The ids of the cases that there are besides."""
+    """Returns the ids of the cases that there are besides."""
     asked = {case.id for case in wanted}
     return [case.id for case in matter.cases(quick) if case.id not in asked]
 
@@ -191,7 +198,7 @@ def _not_asked(matter: CrosscheckMatter, wanted: Sequence[ComparedCase], *, quic
 def _able(
     wanted: Sequence[ComparedCase], request: CrosscheckRequest
 ) -> tuple[list[ComparedCase], list[dict[str, str]]]:
-    """The cases that both modes can run here, and the others with the reason."""
+    """Returns the cases that both modes can run here, and the others with the reason."""
     able: list[ComparedCase] = []
     skipped: list[dict[str, str]] = []
     for case in wanted:
@@ -201,7 +208,7 @@ def _able(
                 lower(case.scenario, mode, 1)
             except ScenarioError as error:
                 why = str(error).removeprefix(f"{case.scenario.id} ")
-        if why is None and request.reference == "emu":
+        if why is None and request.reference == "emu" and case.id not in request.real:
             why = request.matter.lacking(case, request.emu.way)
         if why is None:
             able.append(case)
@@ -211,7 +218,7 @@ def _able(
 
 
 def _about(matter: CrosscheckMatter, case: ComparedCase, runs: tuple[CaseRuns, CaseRuns]) -> dict[str, Any]:
-    """A case in the document: how many runs, which were invalid, and what its matter tells of it."""
+    """Returns a case in the document: the number of runs, the invalid ones, and its matter's own keys."""
     sim, emu = runs
     return {
         "id": case.id,

@@ -1,4 +1,4 @@
-"""What is kept of a trial beside its record: its quantities."""
+"""Data kept of a trial beside its record: its quantities."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Taken = dict[str, Any]
 
 
 def read(directory: Path) -> Taken:
-    """What was kept. Raises OSError or ValueError."""
+    """Returns the kept data. Raises OSError or ValueError."""
     data: Taken = json.loads((directory / FILE).read_text(encoding="utf-8"))
     return data
 
@@ -26,7 +26,7 @@ def keep(directory: Path, data: Taken) -> None:
 
 
 def is_taken(directory: Path, key: str) -> bool:
-    """Whether quantities were kept, and by the rule of that key."""
+    """Returns whether quantities were kept, and by the rule of that key."""
     try:
         return bool(read(directory)["key"] == key)
     except (OSError, ValueError, KeyError):

@@ -1,4 +1,5 @@
-"""The crosscheck of TCP: what tells congestion controls apart, sim's held against the kernel's."""
+"""The crosscheck of TCP: quantities that distinguish congestion controls, sim's compared with the
+kernel's."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ __all__ = ["MUTANTS", "SWITCHES", "TCP", "varied"]
 
 JITTER: Final = "host_jitter"
 ANSWER_AFTER: Final = "answer_after"
-"""Of a variant: hosts answer after exactly so long, where sim's do after up to `host_jitter`."""
+"""Key of a variant: hosts answer after exactly this time, where sim's do after up to `host_jitter`."""
 
 OF_LINUX_6_1: Final = (
     "bic_per_round",
@@ -32,10 +33,10 @@ OF_LINUX_6_1: Final = (
     "whole_segments",
     "fine_bandwidth",
 )
-"""What Linux 6.1 does otherwise than sim, which follows a later kernel in most of it, an earlier one in BIC,
-and is simpler than any in the rest."""
+"""Differences of Linux 6.1 from sim, which follows a later kernel in most of it, an earlier one in BIC, and
+is simpler than any in the rest."""
 BESIDE_IPERF3: Final = {"bytes": "400 B", "ahead": "3 ms"}
-"""What iperf3 says on its control connection before its data."""
+"""Data of iperf3 on its control connection before its data."""
 BESIDE_IPERF3_IN_A_GUEST: Final = {"bytes": "334 B", "ahead": "6 ms"}
 """The same in a virtual machine, by packets captured there: of the 614 B that go down before data does, all
 but 134 do so 6 to 8 ms before it. The flow's own SYN is 74 of them; the control connection's are here."""
@@ -44,9 +45,7 @@ QUICK_HOSTS: Final = "49 us"
 window of its start, is ten segments in that round trip."""
 
 MUTANTS: Final = (
-    Mutant(
-        "reno-is-cubic", "CUBIC runs where Reno is asked for", "reno/*kb", {"congestion_control": "cubic"}
-    ),
+    Mutant("reno-is-cubic", "CUBIC runs instead of Reno", "reno/*kb", {"congestion_control": "cubic"}),
     Mutant(
         "no-delayed-ack",
         "every segment is acknowledged at once",
@@ -76,18 +75,18 @@ SWITCHES: Final[Mapping[str, Variant]] = {
         CONTROL: BESIDE_IPERF3_IN_A_GUEST,
     },
 }
-"""One mechanism each; all in which Linux 6.1, which virtual machines run, does otherwise; these with a
-control connection, for real trials there have both; and with that connection and hosts as they are there.
-Hosts that jitter by half a packet's time at 10 Mbit/s keep flows out of step. Linux of hosts offers a program
-that asks for a receive buffer of 17,520 B 14 segments once data has come; and what iperf3 says on its control
-connection, 9 packets of 614 B in all, is on the link just before its data is (docs/fidelity-papers.md)."""
+"""One mechanism each; all differences of Linux 6.1, which virtual machines run; these with a control
+connection, for real trials there have both; and with that connection and hosts as they are there. Hosts that
+jitter by half a packet's time at 10 Mbit/s keep flows out of step. Linux of hosts offers a program that asks
+for a receive buffer of 17,520 B 14 segments once data has arrived; and iperf3's messages on its control
+connection, 9 packets of 614 B in all, are on the link just before its data is (docs/fidelity-papers.md)."""
 
 
 def varied(case: Case, variant: Variant) -> Case:
-    """The case with something about its TCP, or about sim's hosts, changed.
+    """Returns the case with something about its TCP, or about sim's hosts, changed.
 
     Raises:
-        ScenarioError: if sim's TCP does not know what is to be changed.
+        ScenarioError: if sim's TCP does not support the change.
     """
     changes = _of_hosts(case, variant)
     if CONTROL in variant:
@@ -113,7 +112,7 @@ def varied(case: Case, variant: Variant) -> Case:
 
 
 def _of_hosts(case: Case, variant: Variant) -> dict[str, Any]:
-    """What of a variant is the scenario's own and no flow's."""
+    """Returns the part of a variant that is the scenario's own and no flow's."""
     if ANSWER_AFTER not in variant:
         return {key: value for key, value in variant.items() if key == JITTER}
     up = case.scenario.path.up.delay or Time("0 ms")
@@ -125,7 +124,7 @@ def _of_hosts(case: Case, variant: Variant) -> dict[str, Any]:
 
 
 def _with_control(case: Case, *, bytes: str, ahead: str) -> Case:
-    """The case with a short connection that ends before its flow begins."""
+    """Returns the case with a short connection that ends before its flow begins."""
     told = case.scenario.model_dump(mode="json", exclude_unset=True)
     (name,) = told["flows"]
     # It has to be of the flow's own start phase.
@@ -142,7 +141,7 @@ def _with_control(case: Case, *, bytes: str, ahead: str) -> Case:
 
 
 def _kernel_lacks(case: Case, way: str | None) -> str | None:
-    """Why this machine's kernel cannot run the case's congestion controls; None if it can."""
+    """Returns why this machine's kernel cannot run the case's congestion controls; None if it can."""
     from streamgauge.emu import controls
     from streamgauge.emu.options import EmuOptions
 
@@ -158,7 +157,7 @@ def _kernel_lacks(case: Case, way: str | None) -> str | None:
 def _windows(
     case: Case, sim: Sequence[Mapping[str, Any]], emu: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """What was measured of it, and one run's windows in each mode."""
+    """Returns the measurements of it, and one run's windows in each mode."""
     return {
         "window_s": [time / 1e9 for time in case.window_ns],
         "windows": {

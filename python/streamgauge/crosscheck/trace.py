@@ -1,4 +1,4 @@
-"""One TCP connection as it is seen at its sender's tap and at the end of the path, whoever ran it.
+"""One TCP connection as it is seen at its sender's tap and at the end of the path, in sim or emu.
 
 The emulator, the simulator and any third program (`ns3`) fill the same arrays, so that every quantity is
 computed once and by the same rule.
@@ -30,7 +30,7 @@ _TCP = 0
 
 
 class Traced(Protocol):
-    """What is read of a record: `streamgauge.record.Record` has it."""
+    """Interface of a record here: `streamgauge.record.Record` has it."""
 
     @property
     def trial(self) -> dict[str, Any]: ...
@@ -58,7 +58,7 @@ class FlowTrace:
     seq: Ints
     """Sequence number of the first of them."""
     repeat: Mask
-    """Whether it carries what was sent before."""
+    """Whether it repeats earlier data."""
     ack_sent: Ints
     """When each acknowledgement entered the way back, ascending."""
     ack_back: Ints
@@ -68,8 +68,8 @@ class FlowTrace:
 
     @property
     def answered(self) -> Ints:
-        """When the sender heard of each data packet: the first acknowledgement that was sent at or after its
-        arrival is back; `NEVER` if there is none.
+        """Returns when the sender heard of each data packet: the first acknowledgement that was sent at or
+        after its arrival is back; `NEVER` if there is none.
 
         Every acknowledgement of a receiver with SACK covers all that has arrived (RFC 2018 section 4), so
         this is the time at which its round trip ends, a delayed acknowledgement's wait included; it needs no
@@ -84,20 +84,20 @@ class FlowTrace:
 
 
 def traces(record: Traced) -> dict[str, FlowTrace]:
-    """The connection of each TCP flow of a trial, by the flow's name.
+    """Returns the connection of each TCP flow of a trial, by the flow's name.
 
-    Of a flow with several connections (iperf3 has one for control) it is the one that carries most payload
+    For a flow with several connections (iperf3 has one for control) it is the one that carries most payload
     down.
 
     Raises:
-        RecordError: if the record's packets do not tell connections apart (packets/1), or were not kept.
+        RecordError: if the record's packets do not distinguish connections (packets/1), or were not kept.
     """
     table = record.codes
     if "hash" not in table.columns or "protocol" not in table.columns:
         raise RecordError("packets.parquet tells no connections apart; run the trial again.")
     columns = ("pkt", "copy", "flow", "dir", "stage", "payload_bytes", "flags", "hash", "protocol")
     column: dict[str, npt.NDArray[Any]] = {name: table[name].to_numpy() for name in columns}
-    # Records before packets/3 tell connections by addresses and ports alone, each way by itself.
+    # Records before packets/3 distinguish connections by addresses and ports alone, each direction by itself.
     told = "connection" in table.columns
     if told:
         column["hash"] = table["connection"].fill_null(0).to_numpy()
@@ -126,7 +126,7 @@ def traces(record: Traced) -> dict[str, FlowTrace]:
 
 
 def _heaviest(rows: Mapping[str, npt.NDArray[Any]]) -> int | None:
-    """The connection with most payload; None if nothing carries any."""
+    """Returns the connection with most payload; None if nothing carries any."""
     carries = rows["payload_bytes"] > 0
     if not carries.any():
         return None
@@ -135,7 +135,7 @@ def _heaviest(rows: Mapping[str, npt.NDArray[Any]]) -> int | None:
 
 
 def _connection(rows: Mapping[str, npt.NDArray[Any]], which: int) -> dict[str, Any]:
-    """The data packets of that connection."""
+    """Returns the data packets of that connection."""
     mine = (rows["payload_bytes"] > 0) & (rows["hash"] == which)
     rows = {name: values[mine] for name, values in rows.items()}
     entering = np.flatnonzero(rows["stage"] == rows["stage"].min())
@@ -153,7 +153,7 @@ def _connection(rows: Mapping[str, npt.NDArray[Any]], which: int) -> dict[str, A
 
 
 def _way_back(rows: Mapping[str, npt.NDArray[Any]]) -> tuple[Ints, Ints]:
-    """The acknowledgements: of the connection with most packets without payload."""
+    """Returns the acknowledgements: of the connection with most packets without payload."""
     bare = rows["payload_bytes"] == 0
     if not bare.any():
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
@@ -168,7 +168,7 @@ def _way_back(rows: Mapping[str, npt.NDArray[Any]]) -> tuple[Ints, Ints]:
 def _passage(
     rows: Mapping[str, npt.NDArray[Any]], packets: npt.NDArray[Any], entering: Ints
 ) -> tuple[Ints, Ints, Ints]:
-    """When each of `packets` entered its direction, left it and was dropped."""
+    """Returns when each of `packets` entered its direction, left it and was dropped."""
     last = np.flatnonzero(rows["stage"] == rows["stage"].max())
     if rows["stage"].max() == rows["stage"].min():
         last = entering

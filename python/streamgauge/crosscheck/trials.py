@@ -6,7 +6,7 @@ import functools
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,36 +19,36 @@ from streamgauge.systems.registry import Mode
 __all__ = ["REFERENCE_SEED", "Bench", "CaseRuns"]
 
 REFERENCE_SEED: Final = 1001
-"""First seed where sim stands in for emu: another seed is another run."""
+"""First seed where sim replaces emu: another seed is another run."""
 FAST: Final = "/100m-"
-"""In the ids of scenarios whose real trials need the machine for themselves."""
+"""Part of the ids of scenarios with real trials that need the machine for themselves."""
 REPLACE: Final = 1
-"""How many further seeds may stand for an invalid real trial, before a case has to do with fewer."""
+"""Number of further seeds that may replace an invalid real trial, before a case is left with fewer."""
 
 
 @dataclass(frozen=True)
 class CaseRuns:
-    """What a case left in one mode."""
+    """Results of a case in one mode."""
 
     taken: tuple[Taken, ...]
-    """Of valid trials, by seed."""
+    """Values of valid trials, by seed."""
     invalid: tuple[tuple[int, str], ...] = ()
     """Seeds of invalid trials, and why."""
     provenance: tuple[Mapping[str, Any], ...] = ()
-    """Of each valid trial, as its record says it."""
+    """Of each valid trial, as its record says it; of trials of earlier runs, of each run."""
 
     def values(self, metric: str) -> list[float | None]:
-        """A quantity's value in each valid trial."""
+        """Returns a quantity's value in each valid trial."""
         return [taken["quantities"].get(metric) for taken in self.taken]
 
     @property
     def metrics(self) -> list[str]:
-        """The quantities, in the order in which they were taken."""
+        """Returns the quantities, in the order in which they were taken."""
         return list(dict.fromkeys(name for taken in self.taken for name in taken["quantities"]))
 
     @property
     def quantities(self) -> list[Found]:
-        """Every valid trial's."""
+        """Returns every valid trial's."""
         return [taken["quantities"] for taken in self.taken]
 
 
@@ -61,19 +61,29 @@ class Bench:
     emu: EmuSettings
     progress: Callable[[Progress], None] | None = None
     reference: Mode = "emu"
+    real: Mapping[str, CaseRuns] = field(default_factory=dict)
+    """Cases with existing trials of the reference, by id."""
     interrupted: bool = False
 
     def run(self, wanted: Sequence[ComparedCase]) -> dict[str, tuple[CaseRuns, CaseRuns]]:
-        """Every case in sim and in the reference; of that, invalid trials are replaced by further seeds.
+        """Returns every case in sim and in the reference; of that, invalid trials are replaced by further
+        seeds.
 
         Returns:
-            By the case's id, what it left in sim and in the reference.
+            By the case's id, its results in sim and in the reference.
         """
         jobs = {
-            case.id: (self._jobs(case, "sim", case.sim), self._reference(case, case.emu)) for case in wanted
+            case.id: (
+                self._jobs(case, "sim", case.sim),
+                [] if case.id in self.real else self._reference(case, case.emu),
+            )
+            for case in wanted
         }
         left = self._go(job for pair in jobs.values() for some in pair for job in some)
-        return {name: (_runs(sim, left), _runs(emu, left)) for name, (sim, emu) in jobs.items()}
+        return {
+            name: (_runs(sim, left), self.real[name] if name in self.real else _runs(emu, left))
+            for name, (sim, emu) in jobs.items()
+        }
 
     def simulate(self, label: str, wanted: Iterable[ComparedCase]) -> dict[str, CaseRuns]:
         """Cases in sim alone, in a folder of their own: variants keep their scenario's id."""
@@ -93,7 +103,7 @@ class Bench:
         return [replace(job, key=_key(job.key, build), extra=extra) for job in jobs]
 
     def _go(self, jobs: Iterable[Job]) -> dict[Path, list[Outcome]]:
-        """What became of each repetition, by the place of its own trial."""
+        """Returns the outcome of each repetition, by the place of its own trial."""
         todo = list(jobs)
         found: dict[Path, list[Outcome]] = {}
         shared = replace(self.emu, replace=REPLACE)
@@ -107,7 +117,7 @@ class Bench:
         return found
 
     def _is_heavy(self, job: Job) -> bool:
-        """Whether it has to run alone. Virtual machines disturb nobody's time."""
+        """Returns whether it has to run alone. Virtual machines disturb no other trial's time."""
         from streamgauge.emu.options import Virtual
 
         return FAST in job.scenario.id and Virtual.of(self.emu.way) is None

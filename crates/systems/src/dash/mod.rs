@@ -118,7 +118,7 @@ impl System for DashSpec {
     }
 
     fn presets() -> Vec<Presets> {
-        let player = "Whose constants the player has; `rule` and each of the others may still be chosen.";
+        let player = "The program that the player's constants are from; other parameters override them.";
         vec![Presets::new(("player", "player", player), &PlayerKind::NAMED, DashPlayerSettings::of)]
     }
 

@@ -34,7 +34,7 @@ MUTANTS: Final = (
     ),
     Mutant("no-safety-factor", "levels may need all of the throughput", "*", {"safety_factor": 1.0}),
     Mutant("no-abandonment", "no segment is given up", "*-square", {"abandonment": "off"}),
-    Mutant("no-fast-switch", "what is held stays, whatever is chosen", "dashjs/*", {"fast_switch": "off"}),
+    Mutant("no-fast-switch", "no held segment is replaced", "dashjs/*", {"fast_switch": "off"}),
     Mutant(
         "hlsjs-is-vlc",
         "VLC's rule, which looks at the buffer, runs where hls.js's is asked for",

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from streamgauge.campaign.stored import load_metrics
 from streamgauge.crosscheck.abr.cases import FLOW, SUBJECTS, AbrCase
+from streamgauge.crosscheck.abr.page_times import page_times
 from streamgauge.crosscheck.abr.quantities import of_requests, requests
 from streamgauge.crosscheck.compared import Found
 from streamgauge.crosscheck.taken import Taken, is_taken, keep
@@ -50,6 +51,9 @@ class SessionKeeper:
             "quantities": of_requests(asked, self.case.levels_bps) | self._said(directory, record),
             "asked": [[round(one.time_ns / 1e9, 3), one.level, one.segment] for one in asked],
         }
+        rtt_s = record.trial["validity"]["bounds"].get("preflight_rtt_s")
+        if rtt_s is not None:
+            data["page"] = [[name, round(ms, 1)] for name, ms in page_times(record, rtt_s)]
         keep(directory, data)
 
     def _said(self, directory: Path, record: Record) -> Found:

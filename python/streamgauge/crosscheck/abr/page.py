@@ -36,7 +36,23 @@ def _summary(document: Document) -> str:
     if document["not_asked"]:
         names = ", ".join(f"`{name}`" for name in document["not_asked"])
         lines.append(f"Not measured in this run, {len(document['not_asked'])} cases: {names}.")
+    if document.get("real_of"):
+        lines.append(_real_of(document["real_of"]))
     return "\n\n".join(lines + trials_left_out(document))
+
+
+def _real_of(runs: Sequence[Mapping[str, Any]]) -> str:
+    """When the real trials ran that this run took from earlier ones."""
+    lines = [
+        f"- {run['date'][:16].replace('T', ' ')} (commit {run['commit'][:10]}): {_cases(len(run['cases']))}"
+        for run in sorted(runs, key=lambda run: str(run["date"]))
+    ]
+    return "\n".join(["The real trials are those of earlier runs, by date:", "", *lines])
+
+
+def _cases(number_of: int) -> str:
+    """In words."""
+    return "1 case" if number_of == 1 else f"{number_of} cases"
 
 
 def _trials(document: Document) -> str:

@@ -1,7 +1,7 @@
-"""What is run: a session of one system of ours on a link, drawn by a seed, as ordinary scenarios.
+"""Cases: a session of one system of ours on a link, drawn by a seed, as ordinary scenarios.
 
-`COMPARED` times conditions are the cases. What is drawn depends on `DRAW`, the case's id and the name of what
-is drawn alone: another system, another condition, or one more thing that is drawn changes no other.
+`COMPARED` times conditions are the cases. A draw depends on `DRAW`, the case's id and the name of the drawn
+value alone: another system, another condition, or one more drawn value changes no other.
 
 ============  ==============================================================================================
 drawn         from
@@ -35,7 +35,7 @@ Beside = Literal["none", "paced", "greedy"]
 _Value = TypeVar("_Value")
 
 CONDITIONS: Final = 10
-"""Of each system, if nothing else is asked for."""
+"""Default number for each system."""
 DRAW: Final = 20261126
 """The seed of the conditions."""
 FLOW: Final = "media"
@@ -44,7 +44,7 @@ LENGTH_S: Final = 22
 QUICK_S: Final = 12
 """Windows Media's silence of 5 s leaves time to play."""
 PHASE: Final = "100 ms"
-"""Sessions begin within so much of each other: no threshold is met in every trial alike."""
+"""Sessions begin within this span: no threshold is met in every trial alike."""
 BESIDE: Final[tuple[Beside, ...]] = ("none", "paced", "greedy")
 CONTROLS: Final = ("reno", "cubic")
 _PACED_BYTES: Final = 1000
@@ -57,43 +57,43 @@ class SystemsCase:
     """One comparison: a session that runs in both modes, and how often."""
 
     id: str
-    """``realvideo-udp/03``: who, and under which condition."""
+    """``realvideo-udp/03``: the system, and its condition."""
     kind: str
-    """What is beside it."""
+    """Traffic beside it."""
     scenario: Scenario
     emu: int
     """Valid real trials asked for."""
     sim: int
     """Simulated trials."""
     conditions: Mapping[str, str]
-    """What was drawn, in words: ``rate``, ``rtt``, ``queue``, ``loss``, ``beside``."""
+    """Drawn values, in words: ``rate``, ``rtt``, ``queue``, ``loss``, ``beside``."""
     quick: bool
     is_mix: bool = False
 
     @property
     def subject(self) -> str:
-        """Which of `COMPARED`."""
+        """Returns which of `COMPARED`."""
         return self.id.partition("/")[0]
 
     @property
     def chooses(self) -> bool:
-        """Whether its player chooses among levels."""
+        """Returns whether its player chooses among levels."""
         return "ladder" in COMPARED[self.subject].clip
 
 
 def case_id(subject: str, number: int) -> str:
-    """The id of a system's condition, from 1."""
+    """Returns the id of a system's condition, from 1."""
     return f"{subject}/{number:02}"
 
 
 def cases(*, quick: bool = False, conditions: int = CONDITIONS) -> list[SystemsCase]:
-    """Every case. `quick`: 12 s and fewer runs; for looking, never for docs."""
+    """Returns every case. `quick`: 12 s and fewer runs; for looking, never for docs."""
     return [_case(subject, number, quick) for subject in COMPARED for number in range(1, conditions + 1)]
 
 
 @dataclass(frozen=True)
 class _Draws:
-    """What is drawn for one case."""
+    """Draws for one case."""
 
     case: str
 
@@ -153,7 +153,7 @@ def _flow(played: ComparedSystem) -> Json:
 
 
 def _beside(kind: Beside, drawn: _Draws, kbps: float) -> tuple[Json | None, str]:
-    """What shares the link, from a time that is drawn on, and that in words."""
+    """Returns the traffic that shares the link, from a drawn time on, and that in words."""
     if kind == "none":
         return None, "nothing"
     start = round(drawn.between("begin", 3, 8), 1)

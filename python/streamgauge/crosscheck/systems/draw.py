@@ -13,7 +13,7 @@ from streamgauge.report.chart import BLUE, ORANGE, SKY, VERMILION, DrawnFigure, 
 __all__ = ["figures"]
 
 FAR: Final = 3.0
-"""Margins; what is further away is drawn there."""
+"""Number of margins; points further away are drawn there."""
 _VERDICTS: Final = ("equivalent", "explained", "inconclusive", "unexplained")
 _COLOURS: Final = (BLUE, SKY, ORANGE, VERMILION)
 _SHAPES: Final = ("circle", "diamond", "triangle-up", "cross")
@@ -23,7 +23,8 @@ _SOURCE = alt.NamedData(name="source")
 
 
 def figures(document: Mapping[str, Any]) -> list[DrawnFigure]:
-    """How far each system in sim is from itself in emu: a panel a system, a row a quantity, a dot a case."""
+    """Returns how far each system in sim is from itself in emu: a panel a system, a row a quantity, a dot a
+    case."""
     rows: list[tuple[Any, ...]] = []
     for row in document["rows"]:
         if not row["margin"]:
@@ -62,7 +63,7 @@ def figures(document: Mapping[str, Any]) -> list[DrawnFigure]:
             "fidelity-systems",
             "How far each system in sim is from itself on real sockets",
             "The difference of the means of sim and emu as a share of the margin, a dot for each condition; "
-            f"between the dashed lines lies the margin. What is beyond {FAR:g} margins is drawn there.",
+            f"between the dashed lines lies the margin. Values beyond {FAR:g} margins are drawn at the edge.",
             spec_of(chart),
             ("s", "q", "d", "w", "n"),
             tuple(rows),

@@ -1,4 +1,4 @@
-"""The crosscheck of systems: each system of ours in sim held against itself on real sockets."""
+"""The crosscheck of systems: each system of ours in sim compared with itself on real sockets."""
 
 from __future__ import annotations
 
@@ -47,16 +47,16 @@ SWITCHES: Final[Mapping[str, Variant]] = {
         f"{_BESIDE}control_connection": True,
     },
 }
-"""One mechanism each: hosts that take their time, and those of TCP; what of TCP the kernel of virtual
-machines does otherwise; that the data beside it begin three round trips later, as iperf3's; and both."""
+"""One mechanism each: delayed hosts, and those of TCP; TCP differences of the kernel of virtual machines;
+data beside it that begin three round trips later, as iperf3's; and both."""
 
 
 def varied(case: SystemsCase, variant: Variant) -> SystemsCase:
-    """The case with something about its system, every TCP in it, the greedy TCP beside it or sim's hosts
-    changed.
+    """Returns the case with something about its system, every TCP in it, the greedy TCP beside it or sim's
+    hosts changed.
 
     Raises:
-        ScenarioError: if sim knows no such thing, nothing in the case runs over TCP, or none is beside it.
+        ScenarioError: if sim has no such thing, nothing in the case runs over TCP, or none is beside it.
     """
     changes: dict[str, Any] = {}
     for key, value in variant.items():
@@ -97,7 +97,7 @@ def _over_tcp(case: SystemsCase) -> dict[str, bool]:
 
 
 def patterns_of(systems: str | None, conditions: int) -> list[str]:
-    """The ids of the first conditions of these systems.
+    """Returns the ids of the first conditions of these systems.
 
     Args:
         systems: names, with commas between them; None for all.
@@ -118,13 +118,13 @@ def patterns_of(systems: str | None, conditions: int) -> list[str]:
 def _about(
     case: SystemsCase, sim: Sequence[Mapping[str, Any]], emu: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """Its conditions."""
+    """Returns its conditions."""
     del sim, emu
     return {"conditions": case.conditions, "subject": case.subject}
 
 
 def systems_matter(conditions: int = CONDITIONS) -> CrosscheckMatter:
-    """Everything that it has of its own, with at least so many conditions of each system."""
+    """Returns everything that it has of its own, with at least `conditions` conditions of each system."""
     many = max(conditions, CONDITIONS)
     return CrosscheckMatter(
         name="systems",

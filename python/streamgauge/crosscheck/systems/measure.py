@@ -16,9 +16,9 @@ from streamgauge.record import Record
 __all__ = ["SCHEMA", "keep_system"]
 
 SCHEMA: Final = "streamgauge.crosscheck-system/1"
-"""Goes up when a quantity is computed otherwise: older files are then made again."""
+"""Raised when a quantity is computed otherwise: older files are then made again."""
 STEP_S: Final = 0.5
-"""Of the received rate over time that is kept for figures."""
+"""Step of the received rate over time that is kept for figures."""
 
 
 class SystemKeeper:
@@ -29,7 +29,7 @@ class SystemKeeper:
 
     @property
     def key(self) -> str:
-        """What the result depends on besides the record."""
+        """Returns the inputs of the result besides the record."""
         return f"{SCHEMA} {self.case.chooses}"
 
     def take(self, directory: Path) -> None:
@@ -49,10 +49,10 @@ class SystemKeeper:
         keep(directory, {"schema": SCHEMA, "key": self.key, "quantities": found})
 
     def has(self, directory: Path) -> bool:
-        """Whether it was taken, and by the same rule."""
+        """Returns whether it was taken, and by the same rule."""
         return is_taken(directory, self.key)
 
 
 def keep_system(case: SystemsCase) -> SystemKeeper:
-    """What a trial of the case leaves besides its metrics."""
+    """Returns the keeper of a trial's quantities for the case."""
     return SystemKeeper(case)

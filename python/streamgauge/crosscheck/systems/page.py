@@ -45,26 +45,44 @@ def _summary(document: Document) -> str:
 
 
 def _of_run(run: Document, document: Document) -> str:
-    """Where real trials ran, and of which conditions if others ran elsewhere."""
+    """Returns the machine of the real trials, and their conditions if others ran elsewhere."""
     if run is document:
         return measured_on(document)
-    return f"{measured_on(run)} Conditions: {_listed(run['cases'])}."
+    conditions = [f"- {systems}: {numbers}" for systems, numbers in _grouped(run["cases"])]
+    return "\n".join([f"{measured_on(run)} Conditions:", "", *conditions])
 
 
 def _listed(cases: Iterable[str]) -> str:
-    """Cases by condition: ``05, 06 of `rtp`; 01 of `dash```, systems with the same ones together."""
+    """Cases by condition: ``05 to 07 of `rtp`; 01 of `dash```, systems with the same ones together."""
+    return "; ".join(f"{numbers} of {systems}" for systems, numbers in _grouped(cases))
+
+
+def _grouped(cases: Iterable[str]) -> list[tuple[str, str]]:
+    """Pairs of systems and their conditions, such as ``("`rtp`", "05 to 07, 09")``."""
     of: dict[str, list[str]] = {}
     for name in cases:
         who, _, condition = name.partition("/")
         of.setdefault(who, []).append(condition)
     same: dict[str, list[str]] = {}
     for who, conditions in of.items():
-        same.setdefault(", ".join(conditions), []).append(f"`{who}`")
-    return "; ".join(f"{conditions} of {', '.join(names)}" for conditions, names in same.items())
+        same.setdefault(_spans(conditions), []).append(f"`{who}`")
+    return [(", ".join(names), numbers) for numbers, names in same.items()]
+
+
+def _spans(conditions: Sequence[str]) -> str:
+    """Numbers with three or more in a row as a span: ``01, 03 to 07``."""
+    runs: list[list[str]] = []
+    for one in conditions:
+        if runs and int(one) == int(runs[-1][-1]) + 1:
+            runs[-1].append(one)
+        else:
+            runs.append([one])
+    parts = [[f"{run[0]} to {run[-1]}"] if len(run) > 2 else run for run in runs]
+    return ", ".join(part for some in parts for part in some)
 
 
 def _counts(document: Document) -> str:
-    """A row a system: how many rows of each verdict, and how many mutants were rejected."""
+    """Returns a row a system: how many rows of each verdict, and how many mutants were rejected."""
     lines = [
         f"| system | conditions | real trials, valid | invalid | {' | '.join(MARKS)} | mutants rejected |",
         "|---" * (len(MARKS) + 5) + "|",
@@ -86,7 +104,7 @@ def _counts(document: Document) -> str:
 
 
 def _machines(document: Document) -> str:
-    """How real trials of virtual machines agree with this machine's."""
+    """Returns how real trials of virtual machines agree with this machine's."""
     rows = document.get("machines") or []
     if not rows:
         return "Not measured in this run."
@@ -106,7 +124,7 @@ def _machines(document: Document) -> str:
 
 
 def _conditions(document: Document) -> str:
-    """A row a case: what was drawn."""
+    """Returns a row a case: the drawn values."""
     lines = [f"| case | {' | '.join(_COLUMNS)} | real trials |", "|---" * (len(_COLUMNS) + 2) + "|"]
     guests = {
         name for run in document.get("runs") or () if run.get("virtual_machine") for name in run["cases"]
@@ -119,7 +137,7 @@ def _conditions(document: Document) -> str:
 
 
 def _systems(document: Document) -> str:
-    """A table for each system: rows are its conditions, columns quantities, a cell sim / emu."""
+    """Returns a table for each system: rows are its conditions, columns quantities, a cell sim / emu."""
     tables = []
     for subject, rows in _by_subject(document["rows"]):
         mine = {(row["case"].partition("/")[2], row["metric"]): row for row in rows}

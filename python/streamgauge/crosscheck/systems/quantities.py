@@ -1,5 +1,5 @@
-"""What tells a system from another that is nearly the same, as numbers of one trial: all of them are metrics
-of every trial (docs/metrics.md), of the session or of what is beside it."""
+"""Numbers of one trial that distinguish a system from a similar one: all of them are metrics of every trial
+(docs/metrics.md), of the session or of the flow beside it."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ METRICS: Final = {one.name: metric for one, metric in _ALL}
 OF_LADDERS: Final = ("level_bps", "level_changes")
 """Only where a player chooses among levels."""
 OF_RIVALS: Final = ("beside_bps",)
-"""Of the flow beside it, where there is one."""
+"""Metrics of the flow beside it, if there is one."""
 
 
 def quantity(metric: str) -> ComparedQuantity:
-    """The quantity of a row's metric."""
+    """Returns the quantity of a row's metric."""
     return QUANTITIES[metric]

@@ -24,6 +24,9 @@ pub enum ManifestError {
         /// Its first letters.
         begins: String,
     },
+    /// It is a page for people.
+    #[error("a web page (HTML), perhaps a login or error, and no MPD or HLS playlist")]
+    Page,
     /// It contradicts its format or itself.
     #[error("line {line}: {what}")]
     Broken {

@@ -246,6 +246,8 @@ impl Manifest {
         let text = text(bytes)?;
         if text.trim_start().starts_with(hls::MAGIC) {
             hls::read(text, url, failed)
+        } else if is_page(text) {
+            Err(ManifestError::Page)
         } else if text.trim_start().starts_with('<') {
             mpd::read(text, url, failed)
         } else {
@@ -312,10 +314,20 @@ fn text(bytes: &[u8]) -> Result<&str, ManifestError> {
     std::str::from_utf8(bytes).map_err(|error| {
         let line = 1 + bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count() as u32;
         match line {
+            1 if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) => {
+                fault::broken(1, "UTF-16 is not read; write it in UTF-8")
+            }
             1 => ManifestError::Unknown { begins: begins(bytes) },
             line => fault::broken(line, "bytes that are no UTF-8"),
         }
     })
+}
+
+/// It is what servers answer with status 200 in place of something: a page to log in, or of an error.
+fn is_page(text: &str) -> bool {
+    let begins =
+        |tag: &str| text.trim_start().get(..tag.len()).is_some_and(|it| it.eq_ignore_ascii_case(tag));
+    begins("<!doctype html") || begins("<html")
 }
 
 /// What an error shows of something else.

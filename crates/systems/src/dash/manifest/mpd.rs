@@ -10,7 +10,7 @@ use super::fault::{ManifestError, Room, broken, encrypted, unsupported};
 use super::left_out::LeftOut;
 use super::periods::{self, Timed, time};
 use super::place::Place;
-use super::segments::{Of, Told};
+use super::segments::{Of, SegmentSettings};
 use super::sets::{self, Chosen};
 use super::time::{of_xs_date_time, rate};
 use super::xml::{Element, line_ends, parse};
@@ -96,7 +96,7 @@ impl Reader<'_> {
     ) -> Result<Option<Period>, ManifestError> {
         let period = timed.element;
         let bases = bases.within(period, &mut self.left)?;
-        let told = Told::default().within(period)?;
+        let told = SegmentSettings::default().within(period)?;
         let chosen = sets::choose(mpd, period, &mut self.left);
         let mut found = Vec::new();
         for chosen in &chosen {
@@ -121,7 +121,7 @@ impl Reader<'_> {
         timed: &Timed<'_>,
         chosen: &Chosen<'_>,
         bases: &Bases,
-        told: &Told<'_>,
+        told: &SegmentSettings<'_>,
     ) -> Result<Vec<Representation>, ManifestError> {
         let mut representations: Vec<Representation> = Vec::new();
         for [set, one] in &chosen.representations {
@@ -153,7 +153,7 @@ impl Reader<'_> {
         [set, one]: [Element<'_>; 2],
         bandwidth: u64,
         bases: &Bases,
-        told: &Told<'_>,
+        told: &SegmentSettings<'_>,
     ) -> Result<Representation, ManifestError> {
         let id = one.get("id").unwrap_or_default().to_owned();
         let bases = bases.within(one, &mut self.left)?;

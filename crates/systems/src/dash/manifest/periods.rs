@@ -39,7 +39,7 @@ pub fn timed<'a>(
         }
         let Some(start) = time(element, "start")?.or(next) else {
             if is_live {
-                left.add(named(element), "nobody tells yet when it begins");
+                left.add(named(element), "its start is not known yet");
                 continue;
             }
             let what = "a Period without @start, and the one before it has no @duration";
@@ -68,7 +68,7 @@ pub fn timed<'a>(
             let href = shown(period.element.get_any("href").unwrap_or_default());
             // XLink's way to say that there is none.
             if href != "urn:mpeg:dash:resolve-to-zero:2013" {
-                left.add(named(period.element), &format!("it stands elsewhere (xlink:href {href})"));
+                left.add(named(period.element), &format!("it is in another file (xlink:href {href})"));
             }
         } else if is_empty {
             left.add(named(period.element), "it ends where it begins");

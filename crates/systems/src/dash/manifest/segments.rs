@@ -51,7 +51,7 @@ impl Window {
 
 /// What period, set and representation tell of segments, the inner ones before the outer ones.
 #[derive(Clone, Default)]
-pub struct Told<'a> {
+pub struct SegmentSettings<'a> {
     /// The innermost element that tells.
     by: Option<Element<'a>>,
     timescale: Option<u64>,
@@ -99,15 +99,15 @@ pub fn early(element: Element<'_>) -> Option<Duration> {
     element.hint("availabilityTimeOffset", read)
 }
 
-impl<'a> Told<'a> {
+impl<'a> SegmentSettings<'a> {
     /// With what `element` tells.
-    pub fn within(&self, element: Element<'a>) -> Result<Told<'a>, ManifestError> {
+    pub fn within(&self, element: Element<'a>) -> Result<SegmentSettings<'a>, ManifestError> {
         let mut told = self.clone();
         let kinds = ["SegmentTemplate", "SegmentList", "SegmentBase"];
         let Some(by) = kinds.into_iter().find_map(|kind| element.first(kind)) else { return Ok(told) };
         // Of another kind nothing is inherited (section 5.3.9.1).
         if told.by.is_some_and(|outer| outer.name() != by.name()) {
-            told = Told::default();
+            told = SegmentSettings::default();
         }
         told.by = Some(by);
         told.timescale = by.number("timescale")?.or(told.timescale);
@@ -212,7 +212,7 @@ impl<'a> Told<'a> {
         if count.is_none() && !of.is_live {
             return Err(broken(
                 of.line,
-                "nobody tells how long the presentation plays, nor the last segment's number",
+                "neither the presentation's duration nor the last segment's number is given",
             ));
         }
         if count.is_some_and(|count| count > MOST_SEGMENTS) {
@@ -249,10 +249,7 @@ impl<'a> Told<'a> {
     ) -> Result<Segments, ManifestError> {
         let offset = self.offset.unwrap_or(0);
         if runs.len() > 1 || open.start != offset || (by_time && offset > 0) {
-            return Err(unsupported(
-                open.line,
-                "a SegmentTimeline that goes on for ever behind its first segments",
-            ));
+            return Err(unsupported(open.line, "a SegmentTimeline without an end behind its first segments"));
         }
         let (timescale, length) = (self.timescale(), open.length);
         let Window { start, end, .. } = of.window;
@@ -296,10 +293,7 @@ impl<'a> Told<'a> {
                 }
                 None if of.is_live => {}
                 None => {
-                    return Err(broken(
-                        open.line,
-                        "S@r is -1, and nobody tells how long the presentation plays",
-                    ));
+                    return Err(broken(open.line, "S@r is -1, and the presentation's duration is not given"));
                 }
             }
         }
@@ -398,7 +392,7 @@ impl<'a> Told<'a> {
     /// One file without an index is one segment.
     fn of_whole(&self, of: &Of<'_>, room: &mut Room) -> Result<Found, ManifestError> {
         let duration = of.duration().filter(|duration| *duration > Duration::ZERO).ok_or_else(|| {
-            broken(of.line, "one file without a SegmentBase@indexRange, and nobody tells how long it plays")
+            broken(of.line, "one file without a SegmentBase@indexRange, and its duration is not given")
         })?;
         room.take(1, of.place.url().len(), of.line, "this Representation")?;
         let address = Address { url: of.place.url().to_owned(), range: None };

@@ -88,7 +88,7 @@ fn offer<'a>(
 ) -> Option<Offer<'a>> {
     let Some(first) = set.first("Representation") else {
         if let Some(href) = set.get_any("href") {
-            let why = format!("it stands elsewhere (xlink:href {})", shown(href));
+            let why = format!("it is in another file (xlink:href {})", shown(href));
             left.add(named(set, "set"), &why);
         }
         return None;

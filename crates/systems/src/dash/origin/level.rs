@@ -107,7 +107,7 @@ impl Uncut {
 
     fn misaligned(&self, at: Duration) -> String {
         format!(
-            "{}: no key frame at {:.3} s, where a segment of the lowest level begins; encode all levels with key frames \
+            "{}: no key frame at {:.3} s, where a segment of the lowest level begins. Encode all levels with key frames \
              at the same times",
             self.id,
             at.as_secs_f64()

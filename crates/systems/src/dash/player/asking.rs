@@ -10,11 +10,12 @@ use super::{DashPlayer, LEAST_RELOAD};
 use crate::app::Io;
 use crate::dash::manifest::{Address, Live, MediaSegment, Segments};
 
+/// A browser's clock stands so long before the end of what is held when that runs dry, and what came then is asked for from
+/// there: half a picture's time at 25 pictures a second, as real trials have it (docs/fidelity-abr.md).
+const STANDS_BEFORE: Duration = Duration::from_millis(20);
+
 /// After a segment was given up, nothing that is held is replaced for so long (dash.js 5.2.1, `abandonLoadTimeout`).
 const WARY: Duration = Duration::from_secs(10);
-
-/// A player with `fits_whole` looks at a full buffer each so often (dash.js 5.2.1, `scheduling.defaultTimeout`).
-const LOOKS_EACH: Duration = Duration::from_millis(500);
 
 impl DashPlayer {
     fn ask(
@@ -41,13 +42,8 @@ impl DashPlayer {
         self.events.say(now, "http_request", first as f64, "B", reason);
         let asking = Asking { there, range: address.range, headers };
         let one = &mut self.lines[line];
-        let settled = match what {
-            What::Segment(track, ..) => self.tracks[track].chosen.is_some_and(|chosen| chosen.again),
-            _ => true,
-        };
         let front_since = one.exchanges.is_empty().then_some(now);
-        one.exchanges
-            .push_back(Exchange { front_since, ..Exchange::new(what, address, segment, settled, now) });
+        one.exchanges.push_back(Exchange { front_since, ..Exchange::new(what, address, segment, now) });
         if let Err(wrong) = one.requester.ask(now, asking, io) {
             self.end(now, &wrong.to_string(), io);
         }
@@ -210,9 +206,13 @@ impl DashPlayer {
         if self.passes_over(now, track, level, &init.as_ref().unwrap_or(&segment.address).url) {
             return true;
         }
+        self.share_lines(track, init.is_some());
         if let Some(init) = init {
-            self.ask(now, line, What::Init(track, level), init, None, io);
-            return false;
+            let beside = self.beside.filter(|_| self.is_beside(track));
+            self.ask(now, beside.unwrap_or(line), What::Init(track, level), init, None, io);
+            if beside.is_none() || self.gone {
+                return false;
+            }
         }
         let kept = self.tracks[track].cached.get(&(level, ordinal)).cloned();
         let one = &mut self.tracks[track];
@@ -249,7 +249,7 @@ impl DashPlayer {
             return false;
         }
         let (held, full) = (self.held_or_asked(now, track), self.full(track));
-        let looks_each = self.settings.fits_whole.then_some(LOOKS_EACH);
+        let looks_each = Some(self.settings.look_each).filter(|each| *each > Duration::ZERO);
         let one = &mut self.tracks[track];
         let is_full = held >= full && self.clock.as_ref().is_some_and(Clock::is_playing);
         one.look = looks_each.filter(|_| is_full).map(|each| now + each);
@@ -346,7 +346,7 @@ impl DashPlayer {
             }
             // No wait lets the buffer run dry.
             let wait = decision.wait.min(held);
-            one.chosen = Some(Chosen { level, from: now + wait, again: false });
+            one.chosen = Some(Chosen { level, from: now + wait });
             one.estimate = decision.estimate.or(one.estimate);
             if wait > Duration::ZERO {
                 one.rule.idled(wait);
@@ -368,7 +368,8 @@ impl DashPlayer {
         let bps = one.ladder.rates[level].as_bps();
         let first = one.first;
         let is_lower = |held: &&Held| held.bps < bps && held.ordinal >= first;
-        let shown = self.shelves[track].at(self.position(now));
+        let position = self.position(now).saturating_sub(STANDS_BEFORE);
+        let shown = self.shelves[track].at(position);
         let Some(replaced) = shown.filter(is_lower) else { return false };
         let (next, start) = (replaced.ordinal, replaced.start);
         (self.tracks[track].next, self.tracks[track].asked_to) = (next, start);

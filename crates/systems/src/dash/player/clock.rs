@@ -42,6 +42,8 @@ pub struct Held {
 #[derive(Default)]
 pub struct Shelf {
     held: VecDeque<Held>,
+    /// The last that was shown whole.
+    past: Option<Held>,
     /// Nothing more will come.
     pub complete: bool,
     /// Of its first segment, so many pictures have been shown; it has begun.
@@ -61,14 +63,18 @@ impl Shelf {
                 self.begun &= place > 0;
                 self.held[place] = segment;
             }
-            None if segment.end <= position => {}
+            None if segment.end <= position => {
+                // It was shown, at what came first.
+                self.past =
+                    self.past.take().map(|past| if past.ordinal == segment.ordinal { segment } else { past });
+            }
             None => self.held.push_back(segment),
         }
     }
 
-    /// What is to be shown at that time.
+    /// What is to be shown at that time, or was shown last.
     pub fn at(&self, time: Duration) -> Option<&Held> {
-        self.held.iter().find(|held| held.start <= time && time < held.end)
+        self.held.iter().chain(&self.past).find(|held| held.start <= time && time < held.end)
     }
 
     /// Where the media ends that can be shown from `at` on without a gap.
@@ -111,6 +117,8 @@ pub struct Clock {
     base: Instant,
     at: Duration,
     asked: Instant,
+    /// Nothing is shown before.
+    ready: Instant,
     paused: Option<Instant>,
     startup: Option<Duration>,
     stats: PlayoutStats,
@@ -149,6 +157,7 @@ impl Clock {
             base: asked,
             at: from,
             asked,
+            ready: asked,
             paused: None,
             startup: None,
             stats: PlayoutStats::default(),
@@ -157,6 +166,21 @@ impl Clock {
             shown: (0, Duration::ZERO),
             ran_dry: false,
         }
+    }
+
+    /// Shows nothing before `at`.
+    pub fn wait_until(&mut self, at: Instant) {
+        self.ready = at;
+    }
+
+    /// When it may run, while it does not.
+    pub fn ready(&self) -> Option<Instant> {
+        matches!(self.state, State::Gathering | State::Stalled { .. }).then_some(self.ready)
+    }
+
+    /// A picture was shown.
+    pub fn has_begun(&self) -> bool {
+        self.startup.is_some()
     }
 
     /// Where play is in the presentation.
@@ -194,7 +218,7 @@ impl Clock {
     }
 
     /// Whether it ran dry since this was last asked.
-    pub fn take_ran_dry(&mut self) -> bool {
+    pub fn take_underrun(&mut self) -> bool {
         std::mem::take(&mut self.ran_dry)
     }
 
@@ -311,7 +335,7 @@ impl Clock {
     fn forget_before(&mut self, shelves: &mut [Shelf]) {
         for (place, shelf) in shelves.iter_mut().enumerate() {
             while shelf.held.front().is_some_and(|segment| segment.end <= self.at + ROUNDING) {
-                shelf.held.pop_front();
+                shelf.past = shelf.held.pop_front();
                 if place == 0 {
                     (shelf.shown, shelf.begun) = (0, false);
                 }
@@ -321,6 +345,7 @@ impl Clock {
 
     fn start_if_enough(&mut self, now: Instant, shelves: &[Shelf], events: &mut Outbox) {
         let wanted = match self.state {
+            State::Gathering | State::Stalled { .. } if now < self.ready => return,
             State::Gathering => self.prebuffer,
             State::Stalled { .. } => self.rebuffer,
             State::Playing | State::Ended => return,
@@ -401,7 +426,7 @@ impl Clock {
                 break;
             }
             pictures.next = pictures.next.max(first + u64::from(segment.frames));
-            pictures.held.pop_front();
+            pictures.past = pictures.held.pop_front();
             (pictures.shown, pictures.begun) = (0, false);
         }
         for shelf in others {

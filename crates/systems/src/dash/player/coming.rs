@@ -8,7 +8,7 @@ use super::fragment::{Timing, shown_of};
 use super::requester::{Answer, Failure};
 use super::track::{Chosen, Place};
 use super::{DashPlayer, LEAST_RELOAD};
-use crate::abr::{Fetched, Progress, Situation};
+use crate::abr::{Fetched, Situation};
 use crate::app::Io;
 use crate::dash::manifest::{
     Flaw, Live, Manifest, ManifestError, MediaSegment, Oddity, Playlist, Segments, check_length,
@@ -19,19 +19,16 @@ use crate::media::segment::{Counted, Counter, Known};
 /// Of a segment's head so much is kept for what its fragments state.
 const MOST_HEAD: usize = 256 << 10;
 
-/// A rule is asked about a segment on its way at least this far apart.
-const ABANDON_STEP: Duration = Duration::from_millis(50);
-
 /// The longest wait before a segment is asked for again.
 const LONGEST_BACKOFF: Duration = Duration::from_secs(8);
 
 impl DashPlayer {
     /// What came of the request at a line's front. False: nothing more is there.
     pub(super) fn take(&mut self, now: Instant, line: usize, io: &mut dyn Io) -> bool {
-        let one = &mut self.lines[line];
-        if one.held_off.is_some() {
+        if self.lines[line].held_off.is_some() || self.waits_for_init(line) {
             return false;
         }
+        let one = &mut self.lines[line];
         let Some(answer) = one.requester.next(now, io) else { return false };
         match answer {
             Answer::Redirected { status, to } => {
@@ -89,50 +86,12 @@ impl DashPlayer {
         }
     }
 
-    /// Asks the rule about the segment at a line's front, and gives it up if the rule says so.
-    pub(super) fn consider_abandoning(&mut self, now: Instant, line: usize, io: &mut dyn Io) {
-        let Some(exchange) = self.lines[line].exchanges.front() else { return };
-        let What::Segment(track, level, ordinal) = exchange.what else { return };
-        if exchange.settled
-            || exchange.asked_rule.is_some_and(|asked| now.saturating_since(asked) < ABANDON_STEP)
-        {
-            return;
-        }
-        let Some(asked) = self.lines[line].requester.front_written() else { return };
-        let progress = Progress {
-            segment: ordinal as usize,
-            level,
-            bytes: exchange.bytes,
-            of: exchange.length,
-            asked: self.since(asked),
-            first_byte: exchange.first_byte.map(|first| self.since(first)),
-        };
-        let decision = self.with_rule(now, track, |rule, now| {
-            rule.abandon(&progress, &Situation { segment: ordinal as usize, level: Some(level), ..*now })
-        });
-        if let Some(exchange) = self.lines[line].exchanges.front_mut() {
-            exchange.asked_rule = Some(now);
-        }
-        let Some(decision) = decision.filter(|decision| decision.level != level) else { return };
-        let Some(exchange) = self.lines[line].exchanges.front() else { return };
-        let rate = |level: usize| self.tracks[track].ladder.in_words(level);
-        let reason =
-            format!("segment {ordinal} at {}, for {}: {}", rate(level), rate(decision.level), decision.why);
-        self.events.say(now, "segment_abandoned", exchange.bytes as f64, "B", reason);
-        let fetched = self.fetched_of(now, line, true);
-        self.drop_exchanges(line, io);
-        if let Some(fetched) = fetched {
-            self.tell(now, track, &fetched);
-        }
-        let one = &mut self.tracks[track];
-        one.chosen = Some(Chosen { level: decision.level, from: now, again: true });
-        one.gave_up = Some(now);
-    }
-
     /// What the front's answer was like, so far.
-    fn fetched_of(&self, now: Instant, line: usize, abandoned: bool) -> Option<Fetched> {
+    pub(super) fn fetched_of(&mut self, now: Instant, line: usize, abandoned: bool) -> Option<Fetched> {
         let exchange = self.lines[line].exchanges.front()?;
-        let What::Segment(_, level, ordinal) = exchange.what else { return None };
+        let What::Segment(track, level, ordinal) = exchange.what else { return None };
+        let late = self.late_at_end(now, track);
+        let exchange = self.lines[line].exchanges.front()?;
         let front = exchange.front_since.unwrap_or(now);
         Some(Fetched {
             segment: ordinal as usize,
@@ -141,17 +100,24 @@ impl DashPlayer {
             asked: self.since(exchange.asked),
             first_byte: self.since(exchange.first_byte.unwrap_or(now)),
             done: self.since(now),
+            seen: self.since(now + late),
+            appended: self.since(now + self.tracks[track].append_time),
             reading: now.saturating_since(front).saturating_sub(exchange.unread),
             abandoned,
         })
     }
 
-    fn tell(&mut self, now: Instant, track: usize, fetched: &Fetched) {
+    pub(super) fn tell(&mut self, now: Instant, track: usize, fetched: &Fetched) {
         self.with_rule(now, track, |rule, now| rule.fetched(fetched, now));
     }
 
     /// What is asked for on a line is asked for no more; the segments among it are next again.
     pub(super) fn drop_exchanges(&mut self, line: usize, io: &mut dyn Io) {
+        if let Some(beside) = self.beside.filter(|beside| *beside != line)
+            && self.lines[beside].exchanges.front().is_some_and(|init| self.is_line_of(line, init.what))
+        {
+            self.drop_exchanges(beside, io);
+        }
         self.lines[line].requester.cancel(io);
         self.lines[line].held_off = None;
         while let Some(exchange) = self.lines[line].exchanges.pop_back() {
@@ -159,7 +125,7 @@ impl DashPlayer {
         }
     }
 
-    fn next_again(&mut self, exchange: &Exchange) {
+    pub(super) fn next_again(&mut self, exchange: &Exchange) {
         let What::Segment(track, _, ordinal) = exchange.what else { return };
         let one = &mut self.tracks[track];
         one.next = one.next.min(ordinal);
@@ -171,6 +137,9 @@ impl DashPlayer {
     }
 
     fn done(&mut self, now: Instant, line: usize, io: &mut dyn Io) {
+        if self.gives_up_whole(now, line) {
+            return;
+        }
         let fetched = self.fetched_of(now, line, false);
         let Some(exchange) = self.lines[line].exchanges.front_mut() else { return };
         let counter = exchange.counter.take().unwrap_or_else(|| Counter::new(Known::default()));
@@ -200,7 +169,10 @@ impl DashPlayer {
                 let url = &exchange.address.url;
                 let variables = self.manifest.as_ref().map_or(&[][..], |manifest| &manifest.variables);
                 match read_playlist(&exchange.head, url, variables) {
-                    Ok(playlist) => self.playlist_came(now, track, level, playlist),
+                    Ok(playlist) => {
+                        self.playlist_came(now, track, level, playlist);
+                        self.init_came(now, track, line);
+                    }
                     Err(error) => self.unreadable(now, (track, level), url, &error, io),
                 }
             }
@@ -229,6 +201,7 @@ impl DashPlayer {
                 None => {
                     let timing = Timing::of_init(&exchange.head);
                     self.tracks[track].inits.insert(exchange.address, timing);
+                    self.init_came(now, track, line);
                 }
             },
             What::Segment(track, level, ordinal) => {
@@ -241,6 +214,16 @@ impl DashPlayer {
                     &fetched,
                 );
             }
+        }
+    }
+
+    /// A page takes its time over an initialization or a playlist too. Those before the first segment are in `set_up`, and what
+    /// is asked for beside its segment holds up no request.
+    fn init_came(&mut self, now: Instant, track: usize, line: usize) {
+        if self.tracks[track].has_appended && self.beside != Some(line) {
+            let time = self.page.draw(&self.settings.init_append);
+            let one = &mut self.tracks[track];
+            one.again = (time > Duration::ZERO).then_some(now + time).or(one.again);
         }
     }
 
@@ -289,10 +272,12 @@ impl DashPlayer {
     /// A track of which nothing was asked for yet begins with the segment at `begin_at`, once a list tells where it is.
     fn begin_in_list(&mut self, track: usize, level: usize) {
         let (begin, is_live) = (self.settings.begin_at, self.live().is_some());
+        let early = self.settings.begin_early;
         let one = &mut self.tracks[track];
         if is_live || begin == Duration::ZERO || one.level.is_some() {
             return;
         }
+        let begin = begin.saturating_sub(early);
         if let Some((first, last)) = one.listed_now(level) {
             let found = (first..=last).rev().find(|at| starts_by(one.place(level, *at), begin));
             one.next = found.unwrap_or(first);
@@ -354,6 +339,7 @@ impl DashPlayer {
         if self.settings.cache {
             self.tracks[track].cached.insert((level, ordinal), held.clone());
         }
+        let begins = self.buffer(now) == Duration::ZERO;
         self.shelves[track].push(held, position);
         self.tracks[track].measured = Some(BitRate::from_bps(fetched.throughput_bps() as u64));
         (self.tracks[track].failures, self.tracks[track].skipped) = (0, 0);
@@ -370,9 +356,27 @@ impl DashPlayer {
             );
             self.events.say(now, "segment_fetched", fetched.throughput_from_request_bps(), "bit/s", reason);
         }
+        self.append(now, track, begins);
         // What it makes of the buffer counts before the rule hears of it.
         self.advance(now);
         self.tell(now, track, fetched);
+    }
+
+    /// A segment goes to the decoder: the track asks for nothing more until that is done. If play begins with it, its first
+    /// picture comes later still.
+    fn append(&mut self, now: Instant, track: usize, begins: bool) {
+        let ready = now + self.tracks[track].append_time;
+        self.tracks[track].append_time = self.page.draw(&self.settings.append);
+        self.tracks[track].has_appended = true;
+        if ready > now {
+            self.tracks[track].again = Some(ready);
+        }
+        if begins && let Some(clock) = &mut self.clock {
+            // After a stall it is shown as soon as the decoder has it.
+            let shown =
+                if clock.has_begun() { ready } else { now + self.page.draw(&self.settings.first_picture) };
+            clock.wait_until(shown);
+        }
     }
 
     /// Of so many pictures in a segment those that lie in its period.
@@ -407,7 +411,9 @@ impl DashPlayer {
             self.events.say(now, "segment_from_cache", bps as f64, "bit/s", reason);
         }
         self.advance(now);
-        self.with_rule(now, track, |rule, now| rule.cache_had(level, now));
+        self.with_rule(now, track, |rule, now| {
+            rule.cache_had(level, &Situation { segment: ordinal as usize, ..*now });
+        });
     }
 
     fn manifest_came(&mut self, now: Instant, exchange: &Exchange, io: &mut dyn Io) {
@@ -438,6 +444,9 @@ impl DashPlayer {
         if let Err(why) = self.lay_tracks(now, &manifest, from) {
             return self.refuse(now, &why, io);
         }
+        if live.is_none() {
+            from = from.map(|from| from.saturating_sub(self.settings.begin_early));
+        }
         for one in &mut self.tracks {
             let within = from.unwrap_or(Duration::ZERO).saturating_sub(one.part.start);
             let ordinal = match one.listed_now(0) {
@@ -452,6 +461,11 @@ impl DashPlayer {
             };
             one.next = ordinal;
         }
+        let set_up = self.page.draw(&self.settings.set_up);
+        for one in &mut self.tracks {
+            one.again = (set_up > Duration::ZERO).then_some(now + set_up).or(one.again);
+            one.append_time = self.page.draw(&self.settings.first_append);
+        }
         let asked = self.asked_at.unwrap_or(now);
         let begins = match self.tracks[0].place(0, self.tracks[0].next) {
             Place::Found(segment) => segment.start.max(begin),
@@ -464,6 +478,12 @@ impl DashPlayer {
     pub(super) fn failed(&mut self, now: Instant, line: usize, failure: Failure, io: &mut dyn Io) {
         let Some(exchange) = self.lines[line].exchanges.pop_front() else { return };
         self.drop_exchanges(line, io);
+        if self.beside == Some(line)
+            && let Some(track) = exchange.what.track()
+        {
+            // The segment that needs the initialization is asked for again with it.
+            self.drop_exchanges(self.line_of(track), io);
+        }
         self.last_refusal = failure.status.or(self.last_refusal);
         let Failure { why, is_final, retry_after, .. } = failure;
         if is_final {
@@ -488,7 +508,7 @@ impl DashPlayer {
                 let one = &mut self.tracks[track];
                 one.next = one.next.min(ordinal);
                 one.is_complete = false;
-                one.chosen = Some(Chosen { level, from: now, again: exchange.settled });
+                one.chosen = Some(Chosen { level, from: now });
                 if let Some(segment) = &exchange.segment {
                     one.asked_to = one.asked_to.min(segment.start);
                 }

@@ -50,14 +50,15 @@ pub struct Exchange {
     pub address: Address,
     /// The segment, of a request for one.
     pub segment: Option<MediaSegment>,
-    /// The rule is asked no more whether to give it up.
-    pub settled: bool,
     pub asked: Instant,
     pub first_byte: Option<Instant>,
     /// Bytes of the body, once its head has said how many.
     pub length: Option<u64>,
     /// Bytes of it that came.
     pub bytes: u64,
+    /// How many of them the page has read, and when it reads more.
+    pub read: u64,
+    pub reads: Option<Instant>,
     /// All of them, of what is read as a whole: a manifest, a playlist, an index.
     pub head: Vec<u8>,
     /// Counts the pictures of a segment, once its first bytes have come.
@@ -73,22 +74,17 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    pub fn new(
-        what: What,
-        address: Address,
-        segment: Option<MediaSegment>,
-        settled: bool,
-        now: Instant,
-    ) -> Self {
+    pub fn new(what: What, address: Address, segment: Option<MediaSegment>, now: Instant) -> Self {
         Exchange {
             what,
             address,
             segment,
-            settled,
             asked: now,
             first_byte: None,
             length: None,
             bytes: 0,
+            read: 0,
+            reads: None,
             head: Vec::new(),
             counter: None,
             body: Vec::new(),

@@ -1,11 +1,14 @@
 //! The end that asks and shows.
 
+mod abandoning;
 mod asking;
+mod beside;
 mod clock;
 mod coming;
 mod content;
 mod exchange;
 mod fragment;
+mod page;
 mod parts;
 mod requester;
 pub mod settings;
@@ -20,6 +23,7 @@ use streamgauge_base::{Chunk, Duration, Event, Instant};
 use self::clock::{Clock, Shelf};
 use self::content::Content;
 use self::exchange::{Exchange, What};
+use self::page::Page;
 use self::requester::{Failure, Requester};
 use self::settings::DashPlayerSettings;
 use self::track::{Place, Track};
@@ -59,7 +63,10 @@ pub struct DashPlayer {
     settings: DashPlayerSettings,
     source: Source,
     seed: u64,
+    page: Page,
     lines: Vec<Line>,
+    /// The line of initialization segments, where they have one of their own.
+    beside: Option<usize>,
     tracks: Vec<Track>,
     content: Content,
     shelves: Vec<Shelf>,
@@ -109,9 +116,11 @@ impl DashPlayer {
         let url = format!("http://{}{}", source.host, source.target);
         DashPlayer {
             lines: vec![Line::new(&source, &settings)],
+            beside: None,
             settings,
             source,
             seed,
+            page: Page::new(seed),
             tracks: Vec::new(),
             content: Content::default(),
             shelves: Vec::new(),
@@ -288,7 +297,7 @@ impl DashPlayer {
 
     /// The line that a track's segments come by.
     fn line_of(&self, track: usize) -> usize {
-        if track < self.lines.len() { track } else { 0 }
+        if track < self.lines.len() && self.beside != Some(track) { track } else { 0 }
     }
 
     fn advance(&mut self, now: Instant) {
@@ -300,7 +309,7 @@ impl DashPlayer {
             shelf.complete = self.tracks[place].is_complete && !on_its_way.into_iter().any(of_track);
         }
         clock.advance(now, &mut self.shelves, &mut self.events);
-        if clock.take_ran_dry() {
+        if clock.take_underrun() {
             self.tracks.iter_mut().for_each(|track| track.rule.ran_dry());
         }
         let is_time = self.last_latency.is_none_or(|last| now.saturating_since(last) >= LATENCY_EVENTS);
@@ -383,6 +392,12 @@ impl DashPlayer {
         }
     }
 
+    /// When the rule is to be asked about the segment that comes, by its own word.
+    fn looks_again(&self, exchange: &Exchange) -> Option<Instant> {
+        let track = exchange.what.track()?;
+        Some(self.asked_at? + self.tracks[track].rule.looks_again()?)
+    }
+
     /// What happens next by itself.
     fn next_event(&self, now: Instant) -> Option<Instant> {
         let mut next: Option<Instant> = None;
@@ -393,6 +408,7 @@ impl DashPlayer {
             }
         };
         at(self.clock.as_ref().and_then(|clock| clock.next_event(&self.shelves)));
+        at(self.clock.as_ref().and_then(Clock::ready));
         if self.paused {
             return next;
         }
@@ -409,8 +425,11 @@ impl DashPlayer {
                 }
                 None => {
                     at(line.requester.deadline().filter(|_| !line.exchanges.is_empty()));
-                    let asked = line.exchanges.front().filter(|exchange| !exchange.settled);
+                    let asked =
+                        line.exchanges.front().filter(|exchange| matches!(exchange.what, What::Segment(..)));
                     at(asked.map(|exchange| exchange.asked_rule.unwrap_or(exchange.asked) + ABANDON_TIMER));
+                    at(asked.and_then(|exchange| self.looks_again(exchange)));
+                    at(asked.and_then(|exchange| exchange.reads));
                 }
             }
         }

@@ -60,6 +60,12 @@ impl DashPlayer {
                 self.lines.push(line);
             }
         }
+        if self.settings.init_beside && self.beside.is_none() {
+            let mut line = Line::new(&self.source, &self.settings);
+            line.requester.allow(&self.allowed);
+            self.beside = Some(self.lines.len());
+            self.lines.push(line);
+        }
         if self.tracks.is_empty() {
             Err("the manifest has neither pictures nor sound".into())
         } else {

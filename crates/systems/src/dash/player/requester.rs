@@ -451,6 +451,11 @@ impl Requester {
         }
     }
 
+    /// Whether it has a connection that takes requests.
+    pub fn is_open(&self) -> bool {
+        self.connection.as_ref().is_some_and(|connection| connection.is_open && !connection.finished)
+    }
+
     /// Whether the channel is this requester's.
     pub fn has(&self, channel: ChannelId) -> bool {
         self.connection.as_ref().is_some_and(|connection| connection.channel == channel)

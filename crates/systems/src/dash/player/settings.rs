@@ -35,6 +35,11 @@ settings! {
         /// A segment of pictures is asked for where all of it fits in the buffer, not wherever any of it does.
         /// Source: dash.js 5.2.1, streaming/controllers/ScheduleController.js.
         pub fits_whole: bool,
+        /// How often a full buffer is looked at for room; with 0 s a segment is asked for as soon as there is room.
+        /// Source: dash.js 5.2.1, scheduling.defaultTimeout; Shaka 5.2, half of streaming.updateIntervalSeconds; hls.js 1.7,
+        /// controller/stream-controller.ts, TICK_INTERVAL.
+        #[serde(default)]
+        pub look_each: Duration,
         /// A level above that of the segment that is shown takes its place, and that of all held after it.
         /// Source: dash.js 5.2.1, streaming/StreamProcessor.js, fast switching.
         pub fast_switch: bool,
@@ -45,6 +50,45 @@ settings! {
         /// Where in the media play begins, of what is on demand.
         #[serde(default)]
         pub begin_at: Duration,
+        /// The first segment is the one with the media so long before `begin_at`.
+        /// Source: Shaka 5.2, streaming.inaccurateManifestTolerance.
+        #[serde(default)]
+        pub begin_early: Duration,
+        /// An initialization segment of pictures is asked for on a second connection, at the same time as the media segment
+        /// that needs it.
+        /// Source: Shaka 5.2, streaming.segmentPrefetchLimit, media/segment_prefetch.js; hls.js 1.7, as real trials have it,
+        /// docs/fidelity-abr.md.
+        #[serde(default)]
+        pub init_beside: bool,
+        /// How long the player takes from the manifest to its first request for media. Of several times one is drawn: they stand at
+        /// evenly spaced probabilities.
+        /// Source: measured of players in Chromium, docs/fidelity-abr.md.
+        #[serde(default)]
+        pub set_up: Vec<Duration>,
+        /// How late it reads what comes of a segment.
+        /// Source: measured of players in Chromium, docs/fidelity-abr.md.
+        #[serde(default)]
+        pub read: Vec<Duration>,
+        /// The same of the first segment.
+        /// Source: measured of players in Chromium, docs/fidelity-abr.md.
+        #[serde(default)]
+        pub first_read: Vec<Duration>,
+        /// How long it takes from a segment's last byte until it asks for the next one.
+        /// Source: measured of players in Chromium, docs/fidelity-abr.md.
+        #[serde(default)]
+        pub append: Vec<Duration>,
+        /// The same of an initialization segment or a playlist that comes later than the first segment.
+        /// Source: measured of players in Chromium, docs/fidelity-abr.md.
+        #[serde(default)]
+        pub init_append: Vec<Duration>,
+        /// The same of the first segment.
+        /// Source: measured of players in Chromium, docs/fidelity-abr.md.
+        #[serde(default)]
+        pub first_append: Vec<Duration>,
+        /// How long it takes from the last byte of the segment where play begins until its first picture is shown.
+        /// Source: measured of players in Chromium, docs/fidelity-abr.md.
+        #[serde(default)]
+        pub first_picture: Vec<Duration>,
         /// How much media is gathered before any is shown; with 0 s a segment is enough.
         pub prebuffer: Duration => |p| p.not_above(&["buffer"]),
         /// How much media is gathered after a stall before play goes on.
@@ -157,6 +201,14 @@ const fn s(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
+const fn ms(milliseconds: u64) -> Duration {
+    Duration::from_millis(milliseconds)
+}
+
+fn quantiles(times_ms: &[u64]) -> Vec<Duration> {
+    times_ms.iter().map(|one| ms(*one)).collect()
+}
+
 impl DashPlayerSettings {
     /// The constants of a player: those that its source or documents state, else ours.
     pub fn of(kind: PlayerKind) -> Self {
@@ -169,9 +221,19 @@ impl DashPlayerSettings {
             level: 0,
             buffer: s(30),
             fits_whole: false,
+            look_each: Duration::ZERO,
             fast_switch: false,
             cache: false,
             begin_at: Duration::ZERO,
+            begin_early: Duration::ZERO,
+            init_beside: false,
+            set_up: Vec::new(),
+            read: Vec::new(),
+            first_read: Vec::new(),
+            append: Vec::new(),
+            init_append: Vec::new(),
+            first_append: Vec::new(),
+            first_picture: Vec::new(),
             prebuffer: Duration::ZERO,
             rebuffer: Duration::ZERO,
             persistent: true,
@@ -193,29 +255,55 @@ impl DashPlayerSettings {
             PlayerKind::DashJs => DashPlayerSettings {
                 buffer: s(18),
                 fits_whole: true,
+                look_each: ms(500),
                 fast_switch: true,
                 cache: true,
                 longest_request: s(20),
                 skips: 0,
+                set_up: quantiles(&[59, 67, 71, 72, 81, 93, 98, 112, 145, 214, 328]),
+                read: quantiles(&[2, 2, 2, 2, 3, 3, 3, 4, 5, 10, 33]),
+                first_read: quantiles(&[3, 3, 3, 4, 4, 4, 4, 6, 18, 36, 55]),
+                append: quantiles(&[2, 5, 6, 6, 7, 8, 9, 11, 14, 22, 76]),
+                init_append: quantiles(&[6, 6, 6, 7, 8, 8, 9, 10, 16, 37, 62]),
+                first_append: quantiles(&[11, 12, 13, 14, 15, 17, 19, 28, 54, 129, 178]),
+                first_picture: quantiles(&[2, 9, 16, 20, 27, 30, 58, 88, 212, 280, 518]),
                 ..usual
             },
             // maxBufferLength 30 s; fragLoadPolicy: 10 s to the first byte, 120 s in all, 6 retries from 1 to 8 s.
             PlayerKind::HlsJs => DashPlayerSettings {
                 rule: "hlsjs".into(),
                 format: "hls".into(),
+                look_each: ms(100),
+                init_beside: true,
                 tries: 7,
                 give_up_after: s(10),
                 skips: 0,
+                set_up: quantiles(&[24, 27, 27, 28, 28, 32, 32, 66, 96, 96, 136]),
+                read: quantiles(&[2, 2, 2, 2, 2, 3, 3, 3, 4, 5, 17]),
+                first_read: quantiles(&[10, 10, 10, 10, 11, 12, 12, 20, 54, 54, 74]),
+                append: quantiles(&[5, 6, 6, 7, 7, 8, 8, 9, 11, 13, 83]),
+                init_append: quantiles(&[4, 5, 5, 5, 5, 6, 7, 8, 13, 23, 24]),
+                first_append: quantiles(&[103, 127, 127, 134, 157, 192, 192, 216, 260, 260, 280]),
+                first_picture: quantiles(&[107, 141, 141, 152, 172, 217, 217, 228, 257, 257, 287]),
                 ..usual
             },
             // bufferingGoal 10 s; streaming.retryParameters: 2 attempts, 1 s, stall 5 s, timeout 30 s.
             PlayerKind::Shaka => DashPlayerSettings {
                 rule: "shaka".into(),
                 buffer: s(10),
+                look_each: ms(500),
+                begin_early: s(2),
+                init_beside: true,
                 tries: 2,
                 give_up_after: s(5),
                 longest_request: s(30),
                 skips: 0,
+                set_up: quantiles(&[37, 39, 39, 42, 42, 46, 46, 49, 51, 51, 103]),
+                read: quantiles(&[1, 2, 2, 2, 2, 3, 3, 3, 4, 11, 37]),
+                first_read: quantiles(&[2, 2, 2, 2, 2, 2, 2, 2, 12, 12, 47]),
+                append: quantiles(&[2, 5, 6, 6, 7, 8, 9, 10, 14, 36, 89]),
+                first_append: quantiles(&[3, 7, 7, 8, 9, 9, 9, 10, 56, 56, 101]),
+                first_picture: quantiles(&[6, 8, 8, 23, 23, 23, 36, 36, 111, 111, 163]),
                 ..usual
             },
             // DefaultLoadControl: 50 s, start 2.5 s, after a stall 5 s; 3 retries.

@@ -2,21 +2,42 @@
 
 mod faults;
 mod live;
+mod page;
 mod parts;
 mod playing;
 mod switching;
 
 use std::sync::Arc;
 
-use streamgauge_base::{Duration, Event, Instant};
+use streamgauge_base::{Chunk, Duration, Event, Instant};
 use streamgauge_plan::TcpSpec;
+use streamgauge_wire::http::EntityTag;
 
 use super::*;
 use crate::carrier::Carrier;
 use crate::dash::origin::{MPD, OriginSettings, Presentation};
-use crate::http::{HttpServer, HttpServerSettings, Library, PORT};
+use crate::http::{HttpServer, HttpServerSettings, Library, PORT, Resource};
 use crate::media::{ClipSpec, LadderSpec, LevelSpec};
 use crate::testing::{Pair, Pipe};
+
+/// A text as a resource: a manifest, or what is none.
+struct Words(String);
+
+impl Resource for Words {
+    fn length(&self) -> u64 {
+        self.0.len() as u64
+    }
+    fn tag(&self) -> EntityTag {
+        EntityTag { weak: false, tag: "words".into() }
+    }
+    fn content_type(&self) -> &str {
+        "text/plain"
+    }
+    fn read(&self, first: u64, most: u64) -> Result<Chunk, String> {
+        let bytes = &self.0.as_bytes()[first as usize..];
+        Ok(Chunk::bytes(&bytes[..bytes.len().min(most as usize)]))
+    }
+}
 
 fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)

@@ -39,8 +39,6 @@ pub enum Place {
 pub struct Chosen {
     pub level: usize,
     pub from: Instant,
-    /// It takes the place of a segment that was given up.
-    pub again: bool,
 }
 
 /// What a track plays in one period; nothing where the period has none of its kind.
@@ -114,6 +112,10 @@ pub struct Track {
     /// Attempts that failed at the segment that is next, and when it is asked for again.
     pub failures: u32,
     pub again: Option<Instant>,
+    /// A segment of it came whole.
+    pub has_appended: bool,
+    /// How long the page will take over the next segment that comes.
+    pub append_time: Duration,
     /// Segments skipped in a row.
     pub skipped: u32,
     /// Each segment has been asked for.
@@ -149,6 +151,8 @@ impl Track {
             gave_up: None,
             failures: 0,
             again: None,
+            has_appended: false,
+            append_time: Duration::ZERO,
             skipped: 0,
             is_complete: false,
             reload: None,

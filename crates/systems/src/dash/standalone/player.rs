@@ -7,7 +7,7 @@ use crate::app::{App, Input, Io};
 use crate::dash::player::DashPlayer;
 use crate::dash::player::settings::{DashPlayerSettings, PlayerKind};
 use crate::http::{PORT, source_of};
-use crate::standalone::{ContentFault, Playable, Playing, Seen, by_name, names};
+use crate::standalone::{ContentFault, Playable, Playing, Seen, by_name, counted, names};
 
 /// What a player did, by what it said.
 #[derive(Default)]
@@ -18,8 +18,11 @@ pub(crate) struct Tally {
     failures: u64,
     redirects: u64,
     changes: u64,
-    /// Each segment's declared rate, bit/s, as it was shown; none where its manifest states no rate.
+    has_level: bool,
+    /// Each segment's declared rate, bit/s, as it was shown last; none where its manifest states no rate.
     shown_bps: Vec<Option<f64>>,
+    /// The last segment shown, as its event names it.
+    shown: String,
 }
 
 impl Tally {
@@ -31,12 +34,17 @@ impl Tally {
             "segment_skipped" => self.skipped += 1,
             "http_failure" => self.failures += 1,
             "http_redirect" => self.redirects += 1,
-            // The first, of the first segment, is a choice and no change.
-            "level_changed" => self.changes += u64::from(self.shown_bps.len() > 1),
+            // The first is a choice and no change.
+            "level_changed" => self.changes += u64::from(std::mem::replace(&mut self.has_level, true)),
+            "segment_shown" => {
+                // One that is fetched again at another level while it is shown takes the place of what it was.
+                if self.shown == event.reason {
+                    self.shown_bps.pop();
+                }
+                self.shown = event.reason.clone().into_owned();
+                self.shown_bps.push(event.value);
+            }
             _ => {}
-        }
-        if event.name == "segment_shown" {
-            self.shown_bps.push(event.value);
         }
     }
 
@@ -74,12 +82,22 @@ impl Tally {
             (None, Some(bps)) => format!(", shown at an unknown rate ({:.0} kbit/s measured)", bps / 1e3),
             (None, None) => ", shown at an unknown rate".into(),
         };
-        let redirects =
-            if self.redirects > 0 { format!(", {} redirections", self.redirects) } else { String::new() };
+        let redirects = if self.redirects > 0 {
+            format!(", {}", counted(self.redirects, "redirection"))
+        } else {
+            String::new()
+        };
+        let changes = if self.changes == 1 {
+            "1 change of level".into()
+        } else {
+            format!("{} changes of level", self.changes)
+        };
         format!(
-            "adaptive: {} segments came ({rate}){mean}; {} changes of level, {} given up, {} skipped, {} requests \
-             failed{redirects}",
-            self.segments, self.changes, self.abandoned, self.skipped, self.failures
+            "adaptive: {} came ({rate}){mean}; {changes}, {} given up, {} skipped, {} failed{redirects}",
+            counted(self.segments, "segment"),
+            self.abandoned,
+            self.skipped,
+            counted(self.failures, "request"),
         )
     }
 }
@@ -201,5 +219,48 @@ impl Playable for DashPlayerSettings {
 
     fn machine(self, url: &str, keep: bool, seed: u64) -> Box<dyn Playing> {
         Box::new(Viewed { player: player_of(self, url, keep, seed), tally: Tally::default() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tally(told: &[(&'static str, f64, &'static str)]) -> Tally {
+        let mut tally = Tally::default();
+        for &(name, value, reason) in told {
+            let (name, unit) = (name.into(), "bit/s".into());
+            let value = Some(value);
+            tally.note(&Event { at: Instant::ZERO, flow: None, name, value, unit, reason: reason.into() });
+        }
+        tally
+    }
+
+    #[test]
+    fn a_segment_that_is_replaced_while_it_is_shown_counts_once_as_it_was_shown_last() {
+        let tally = tally(&[
+            ("segment_shown", 1e6, "segment 0"),
+            ("level_changed", 1e6, "segment 0"),
+            ("segment_shown", 3e6, "segment 0"),
+            ("level_changed", 3e6, "segment 0"),
+            ("segment_shown", 3e6, "segment 1"),
+        ]);
+        assert_eq!((tally.mean_bps(), tally.changes), (Some(3e6), 1));
+    }
+
+    #[test]
+    fn one_of_a_thing_is_named_in_the_singular() {
+        let mut tally = tally(&[("segment_fetched", 1e6, ""), ("http_redirect", 302.0, "")]);
+        assert_eq!(
+            tally.in_words("1 Mbit/s", None),
+            "adaptive: 1 segment came (1 Mbit/s); 0 changes of level, 0 given up, 0 skipped, 0 requests failed, \
+             1 redirection"
+        );
+        (tally.changes, tally.failures) = (1, 1);
+        let said = tally.in_words("1 Mbit/s", None);
+        assert!(
+            said.contains("; 1 change of level, 0 given up, 0 skipped, 1 request failed, 1 redirection"),
+            "{said}"
+        );
     }
 }

@@ -139,13 +139,13 @@ fn periods_that_have_nothing_are_named() {
     assert_eq!(
         manifest.left_out,
         [
-            "period of line 2 (ad): it stands elsewhere (xlink:href http://ads.example/1)",
+            "period of line 2 (ad): it is in another file (xlink:href http://ads.example/1)",
             "period of line 3: it ends where it begins",
             "period of line 5: it has nothing to play",
         ]
     );
     let only = "<MPD><Period duration=\"PT2S\" href=\"http://ads.example/1\"/></MPD>";
-    assert!(refused(only).contains("no Period can be played: period of line 1: it stands elsewhere"));
+    assert!(refused(only).contains("no Period can be played: period of line 1: it is in another file"));
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn periods_of_a_live_presentation() {
     assert_eq!(segments(&manifest, 0), of(&[(100_000, 2000, "1"), (102_000, 2000, "2")]));
     assert_eq!(segments(&manifest, 1), of(&[(104_000, 2000, "1")]));
     assert_eq!((manifest.periods[0].end, manifest.periods[1].end), (Some(ms(104_000)), None));
-    assert_eq!(manifest.left_out, ["period of line 1 (c): nobody tells yet when it begins"]);
+    assert_eq!(manifest.left_out, ["period of line 1 (c): its start is not known yet"]);
 }
 
 #[test]

@@ -94,7 +94,7 @@ fn text_and_thumbnails_are_named() {
             "thumbnails of line 2: only pictures and sound are played",
             "text of line 3 (en): only pictures and sound are played",
             "text of line 5: only pictures and sound are played",
-            "set of line 6: it stands elsewhere (xlink:href http://elsewhere.example)",
+            "set of line 6: it is in another file (xlink:href http://elsewhere.example)",
         ]
     );
     assert!(refused(&mpd(&set("t", "text", "", ""))).contains("nothing can be played: text of line 2"));

@@ -46,24 +46,6 @@ impl Resource for Part {
     }
 }
 
-struct Words(&'static str);
-
-impl Resource for Words {
-    fn length(&self) -> u64 {
-        self.0.len() as u64
-    }
-    fn tag(&self) -> EntityTag {
-        EntityTag { weak: false, tag: "words".into() }
-    }
-    fn content_type(&self) -> &str {
-        "text/plain"
-    }
-    fn read(&self, first: u64, most: u64) -> Result<Chunk, String> {
-        let bytes = &self.0.as_bytes()[first as usize..];
-        Ok(Chunk::bytes(&bytes[..bytes.len().min(most as usize)]))
-    }
-}
-
 impl Library for Spoilt {
     fn find(&self, path: &str, now: Instant) -> Result<Option<Arc<dyn Resource>>, Busy> {
         let mut asked = self.asked.lock().unwrap();
@@ -77,7 +59,7 @@ impl Library for Spoilt {
             Fault::Cut(at) => {
                 self.inner.find(path, now)?.map(|whole| Arc::new(Part(whole, at)) as Arc<dyn Resource>)
             }
-            Fault::Text(text) => Some(Arc::new(Words(text))),
+            Fault::Text(text) => Some(Arc::new(Words(text.to_owned()))),
         })
     }
 }

@@ -1,8 +1,5 @@
 //! Periods, initializations and copies: all of a presentation is played, and what is not is named.
 
-use streamgauge_base::Chunk;
-use streamgauge_wire::http::EntityTag;
-
 use super::*;
 use crate::http::{Busy, Resource};
 
@@ -10,24 +7,6 @@ use crate::http::{Busy, Resource};
 struct Written {
     inner: Presentation,
     texts: Vec<(&'static str, String)>,
-}
-
-struct Words(String);
-
-impl Resource for Words {
-    fn length(&self) -> u64 {
-        self.0.len() as u64
-    }
-    fn tag(&self) -> EntityTag {
-        EntityTag { weak: false, tag: "words".into() }
-    }
-    fn content_type(&self) -> &str {
-        "text/plain"
-    }
-    fn read(&self, first: u64, most: u64) -> Result<Chunk, String> {
-        let bytes = &self.0.as_bytes()[first as usize..];
-        Ok(Chunk::bytes(&bytes[..bytes.len().min(most as usize)]))
-    }
 }
 
 impl Library for Written {
