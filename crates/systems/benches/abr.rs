@@ -1,5 +1,5 @@
-//! What a decision costs, rule by rule: told of a segment, asked for the next, over a ladder of ten levels and a link whose
-//! rate goes up and down.
+//! The cost of a decision, rule by rule: given a segment, asked for the next, over a ladder of ten levels and
+//! a link with a rate that rises and falls.
 
 use std::hint::black_box;
 
@@ -57,6 +57,8 @@ fn bench(criterion: &mut Criterion) {
                     asked: seconds(now_s),
                     first_byte: seconds(now_s + 0.05),
                     done: seconds(now_s + took_s),
+                    seen: seconds(now_s + took_s),
+                    appended: seconds(now_s + took_s),
                     reading: seconds(took_s),
                     abandoned: false,
                 };

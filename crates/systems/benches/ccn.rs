@@ -1,6 +1,7 @@
-//! What a content-centric forwarder costs. `pass`: an Interest that comes, is pending, goes on and is answered; throughput is
-//! in Data. `stored`: one that is answered out of the content store. `full`: Data that make room for each other in it.
-//! `plain_map`: the same names inserted into an ordered map and taken out again, which is what a forwarder cannot do without.
+//! The cost of a content-centric forwarder. `pass`: an Interest that arrives, is pending, is forwarded and is
+//! answered; throughput is in Data. `stored`: one that is answered out of the content store. `full`: Data
+//! that make room for each other in it. `plain_map`: the same names inserted into an ordered map and taken
+//! out again, which every forwarder needs.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;

@@ -1,5 +1,5 @@
-//! What a media packet costs server and player together: made, sent, taken, acknowledged, played. Throughput is in
-//! media packets, over a path without a rate that loses nothing, 10 ms each way.
+//! The cost of a media packet for server and player together: made, sent, received, acknowledged, played.
+//! Throughput is in media packets, over a path without a rate that loses nothing, 10 ms each way.
 
 mod pair;
 

@@ -1,7 +1,8 @@
-//! What HTTP costs. `requests`: heads read out of segments of a connection, beside `httparse` alone, which knows neither
-//! segments nor bodies; throughput is in requests. `stream`: what a segment of media costs server and player together:
-//! asked for, sent, taken, played; throughput is in segments of 1,448 B, over a path without a rate that loses nothing,
-//! 10 ms each way, of which the other end acknowledges what it has read at once.
+//! The cost of HTTP. `requests`: heads read out of segments of a connection, beside `httparse` alone, which
+//! handles neither segments nor bodies; throughput is in requests. `stream`: the cost of a segment of media
+//! for server and player together: requested, sent, received, played; throughput is in segments of 1,448 B,
+//! over a path without a rate that loses nothing, 10 ms each way; the other end acknowledges read data at
+//! once.
 
 use std::collections::VecDeque;
 use std::hint::black_box;
@@ -11,7 +12,7 @@ use streamgauge_base::{Chunk, Duration, Instant};
 use streamgauge_plan::{Entry, FlowSpec, Role};
 use streamgauge_systems::http::{HttpPlayerSettings, HttpSpec, LISTENER};
 use streamgauge_systems::media::{ClipSpec, Contents};
-use streamgauge_systems::{App, Carrier, ChannelId, Input, Io, MEDIA_END, System, machines};
+use streamgauge_systems::{App, Carrier, ChannelId, Envelope, Input, Io, MEDIA_END, System, machines};
 use streamgauge_wire::http::{HttpItem, Reader, Request};
 
 const DELAY: Duration = Duration::from_millis(10);
@@ -32,9 +33,9 @@ const MOST_HEADERS: usize = 16;
 struct Side {
     outgoing: VecDeque<(Instant, Chunk)>,
     readable: VecDeque<Chunk>,
-    /// What the other end has not read.
+    /// Bytes that the other end has not read.
     unread: usize,
-    /// What this end has read since it was last looked at.
+    /// Bytes that this end has read since the last check.
     read: usize,
     /// A write was not taken whole.
     waits: bool,
@@ -52,7 +53,7 @@ impl Io for SideIo<'_> {
         assert!(!std::mem::replace(&mut self.side.opens, true), "one connection is enough");
         STREAM
     }
-    fn send(&mut self, _: ChannelId, _: Chunk) {}
+    fn send_as(&mut self, _: ChannelId, _: Chunk, _: Envelope) {}
     fn write(&mut self, _: ChannelId, mut chunk: Chunk) -> usize {
         let taken = chunk.len().min(WINDOW - self.side.unread);
         self.side.waits = taken < chunk.len();

@@ -1,6 +1,6 @@
-//! What the origin costs, of a ladder of ten levels and 10 min in segments of 4 s. `build`: frames to segments and all
-//! manifests. `segment`: found by its path and read to its end, 256 KiB at a time as the server does. `manifest`: an MPD of
-//! one set's timeline, read as a player does; throughput is in segments.
+//! The cost of the origin, for a ladder of ten levels and 10 min in segments of 4 s. `build`: frames to
+//! segments and all manifests. `segment`: found by its path and read to its end, 256 KiB at a time as the
+//! server does. `manifest`: an MPD of one set's timeline, read as a player does; throughput is in segments.
 
 use std::hint::black_box;
 

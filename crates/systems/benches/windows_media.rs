@@ -1,5 +1,6 @@
-//! What a packet of media costs Microsoft's server and player together: made, paced, sent, kept, taken,
-//! played. Throughput is in packets of media, over a path without a rate that loses nothing, 10 ms each way.
+//! The cost of a packet of media for Microsoft's server and player together: made, paced, sent, kept,
+//! received, played. Throughput is in packets of media, over a path without a rate that loses nothing, 10 ms
+//! each way.
 
 mod pair;
 

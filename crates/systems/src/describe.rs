@@ -1,4 +1,4 @@
-//! What a system says of itself, once. Everybody else asks.
+//! The description of a system, in one place. Everybody else asks.
 
 use std::borrow::Cow;
 
@@ -14,26 +14,26 @@ use crate::media::mp4::MOST_UNITS;
 use crate::media::{ClipSpec, LadderSpec};
 use crate::standalone::{Playable, Player, PlayerFacts, Proxy, Server, ServerFacts, Service};
 
-/// A streaming system or traffic source of ours, told by what a plan says of it.
+/// A built-in streaming system or traffic source, which a plan's settings define.
 pub trait System: Serialize + DeserializeOwned {
     /// Its name in scenarios and plans.
     const NAME: &'static str;
-    /// What it is, in a line.
+    /// Its description, in a line.
     const TITLE: &'static str;
-    /// Raised when its machines would do something else than before with the same settings, or when more is recorded of
-    /// what they do: only its own trials run again.
+    /// Raised when its machines would behave differently from before with the same settings, or when more of
+    /// their behaviour is recorded: only its own trials run again.
     const VERSION: u32;
-    /// What it plays.
+    /// The content that it plays.
     const CONTENT: Content;
     /// It plays pictures that are shown in another order than sent: B-frames.
     const B_FRAMES: bool = true;
-    /// What its machines say that metrics are made of, beside `media_end`.
+    /// Its machines' events that metrics use, beside `media_end`.
     const EVENTS: &'static [EventKind];
     /// Whether a flow of it may be many short transfers: its settings have a field `arrivals`
     /// ([`streamgauge_plan::Arrivals`]).
     const ARRIVALS: bool = false;
 
-    /// The settings of a flow that says nothing, but for the clip.
+    /// Returns the settings of a flow without any of its own, except for the clip.
     fn usual() -> Self;
 
     /// Its parameters, in the order that people read.
@@ -44,120 +44,130 @@ pub trait System: Serialize + DeserializeOwned {
         Vec::new()
     }
 
-    /// What the parts of the settings are that `usual` leaves out ([`Kind::Presence`]), by their keys.
+    /// Returns the defaults of the parts of the settings that `usual` leaves out ([`Kind::Presence`]), by
+    /// their keys.
     fn parts() -> Map<String, Value> {
         Map::new()
     }
 
-    /// The clip among its settings, whose frames the plan may leave to stored content.
+    /// Returns the clip among its settings; the plan may leave its frames to stored content.
     fn clip(&mut self) -> Option<&mut ClipSpec> {
         None
     }
 
-    /// The ladder among its settings, as [`System::clip`].
+    /// Returns the ladder among its settings, as [`System::clip`].
     fn ladder(&mut self) -> Option<&mut LadderSpec> {
         None
     }
 
-    /// Its server outside trials, if it has one: what `streamgauge serve` runs.
+    /// Returns its server outside trials, if it has one: the server of `streamgauge serve`.
     fn server() -> Option<Server> {
         None
     }
 
-    /// Its player outside trials, if it has one: what `streamgauge play` runs.
+    /// Returns its player outside trials, if it has one: the player of `streamgauge play`.
     fn player() -> Option<Player> {
         None
     }
 
-    /// Its proxy for players of HTTP outside trials, if it has one: what `streamgauge proxy` runs.
+    /// Returns its proxy for players of HTTP outside trials, if it has one: the proxy of `streamgauge proxy`.
     fn proxy() -> Option<Proxy> {
         None
     }
 
-    /// Both ends of a flow of that name. Their random streams are named by `seed` and the flow's name.
+    /// Returns both ends of a flow of that name. Their random streams are named by `seed` and the flow's
+    /// name.
     ///
     /// # Errors
     ///
-    /// The key within the flow's plan that cannot be done, and what would be right.
+    /// The faulty key within the flow's plan, and the remedy.
     fn machines(&self, flow: &str, seed: u64) -> Result<Machines, Refusal>;
 
-    /// What its channels speak, for the classifier of packets.
+    /// Returns the protocols of its channels, for the classifier of packets.
     fn protocols(&self) -> Protocols;
 
-    /// The settings of the TCP connection that its media rides on; `None` where it rides on something else.
+    /// Returns the settings of the TCP connection that its media rides on; `None` where it rides on something
+    /// else.
     fn media_tcp(&self) -> Option<&TcpSpec> {
         None
     }
 
-    /// What its media rides on.
+    /// Returns whether the flow's first stream carries no media: the ends agree on it there, and media has a
+    /// stream of its own.
+    fn begins_with_control(&self) -> bool {
+        false
+    }
+
+    /// Returns the transport of its media.
     fn media_over(&self) -> MediaOver {
         if self.media_tcp().is_some() { MediaOver::Tcp } else { MediaOver::Udp }
     }
 
-    /// The rate in bit/s at which it wants to send to its player, in IP packets that cost `link_bytes` more each;
-    /// `None` if it takes any.
+    /// Returns the rate in bit/s at which it would send to its player, in IP packets that cost `link_bytes`
+    /// more each; `None` if it uses any rate.
     fn wanted_bps(&self, link_bytes: u32) -> Option<f64>;
 
-    /// When it sends at all, in trial time, each [on, off); empty for always.
+    /// Returns when it sends at all, in trial time, each [on, off); empty for always.
     fn windows(&self) -> &[(Duration, Duration)] {
         &[]
     }
 
-    /// The clock by which it sends, whatever becomes of what it sends; `None` where it heeds that.
+    /// Returns the clock by which it sends, regardless of the packets' fate; `None` where it reacts to that.
     fn pace(&self) -> Option<Pace> {
         None
     }
 
-    /// Whether it ends by itself, when it has sent what it was to send.
+    /// Returns whether it ends by itself, when it has sent everything.
     fn is_finite(&self) -> bool {
         false
     }
 
-    /// When it sends for the first time, in trial time, if that is after the flow's start.
+    /// Returns when it sends for the first time, in trial time, if that is after the flow's start.
     fn begins(&self) -> Duration {
         Duration::ZERO
     }
 
-    /// As a flow of a plan has it.
+    /// Returns the settings as in a flow of a plan.
     fn app(&self) -> AppSpec {
         AppSpec::new(Self::NAME, self)
     }
 }
 
-/// A machine of ours that flows share, told by what a plan says of it.
+/// A built-in machine that flows share, which a plan's settings define.
 pub trait Relay: Serialize + DeserializeOwned {
     /// Its name in scenarios and plans.
     const NAME: &'static str;
-    /// What it is, in a line.
+    /// Its description, in a line.
     const TITLE: &'static str;
     /// Raised when its machine would do something else than before with the same settings, as [`System::VERSION`].
     const VERSION: u32;
-    /// What it says that metrics are made of.
+    /// Its events that metrics use.
     const EVENTS: &'static [EventKind];
 
-    /// The settings of one that says nothing.
+    /// Returns the settings of one without any of its own.
     fn usual() -> Self;
 
     /// Its parameters, in the order that people read.
     fn parameters() -> Vec<Parameter>;
 
-    /// What its channels speak, for the classifier of packets: a flow goes through it whose own channels speak the same.
+    /// Returns the protocols of its channels, for the classifier of packets: a flow with the same protocols
+    /// may pass through it.
     fn protocols(&self) -> Protocols;
 
-    /// The machine of `relay`. Its random streams are named by `seed` and the relay's name.
+    /// Returns the machine of `relay`. Its random streams are named by `seed` and the relay's name.
     ///
     /// # Errors
     ///
-    /// The key within the relay's plan that cannot be done, and what would be right.
+    /// The faulty key within the relay's plan, and the remedy.
     fn machine(&self, relay: &RelaySpec, seed: u64) -> Result<RelayMachine, Refusal>;
 
-    /// As a plan has it.
+    /// Returns the settings as in a plan.
     fn app(&self) -> AppSpec {
         AppSpec::new(Self::NAME, self)
     }
 }
 
-/// What a system plays.
+/// The content that a system plays.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Content {
@@ -167,9 +177,11 @@ pub enum Content {
     Clip,
     /// One content at several rates.
     Ladder,
+    /// Media that its sender makes as it sends them.
+    Live,
 }
 
-/// What media rides on.
+/// The transport of media.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MediaOver {
@@ -188,11 +200,11 @@ pub struct Pace {
     pub packets_per_s: f64,
     /// Datagrams at each tick, back to back.
     pub burst: u32,
-    /// Packets of a datagram: what Ethernet does not carry whole the host sends in fragments.
+    /// Packets of a datagram: the host fragments datagrams that exceed an Ethernet frame.
     pub fragments: u64,
 }
 
-/// What a machine says as events.
+/// A machine's kind of event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct EventKind {
     /// Its name in the record.
@@ -201,7 +213,7 @@ pub struct EventKind {
     pub unit: &'static str,
 }
 
-/// [`EventKind`]s of names and units.
+/// Returns the [`EventKind`]s of names and units.
 pub(crate) const fn events<const N: usize>(told: [(&'static str, &'static str); N]) -> [EventKind; N] {
     let mut found = [EventKind { name: "", unit: "" }; N];
     let mut place = 0;
@@ -213,21 +225,22 @@ pub(crate) const fn events<const N: usize>(told: [(&'static str, &'static str); 
     found
 }
 
-/// Sets of settings under names, one of which a flow chooses by a parameter of its own.
+/// Named sets of settings; a flow chooses one by a parameter of its own.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Presets {
     /// The parameter that chooses.
     pub name: &'static str,
-    /// Whose settings they are: the key in the system's.
+    /// The place of these settings: the key in the system's.
     pub at: &'static str,
-    /// What is chosen.
+    /// The meaning of the choice.
     pub help: &'static str,
     /// Each set by its name; the first is the default.
     pub sets: Vec<(&'static str, Value)>,
 }
 
 impl Presets {
-    /// The sets that `of` gives for each of `named`; the parameter that chooses, whose they are and what is chosen.
+    /// Returns the sets that `of` gives for each of `named`, with the parameter that chooses, the place of
+    /// the settings and the meaning of the choice.
     pub fn new<P: Copy, S: Serialize>(
         (name, at, help): (&'static str, &'static str, &'static str),
         named: &[(&'static str, P)],
@@ -237,7 +250,7 @@ impl Presets {
         Presets { name, at, help, sets }
     }
 
-    /// The same without the setting `key`, which is chosen in another place.
+    /// Returns the same without the setting `key`, which is chosen in another place.
     pub fn without(mut self, key: &str) -> Self {
         for set in self.sets.iter_mut().filter_map(|(_, set)| set.as_object_mut()) {
             set.remove(key);
@@ -246,16 +259,16 @@ impl Presets {
     }
 }
 
-/// What holds of a flow with these settings.
+/// Facts of a flow with these settings.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Facts {
-    /// What its media rides on.
+    /// The transport of its media.
     pub media_over: MediaOver,
     /// [`System::protocols`].
     pub protocols: Protocols,
     /// [`System::wanted_bps`] of IP packets.
     pub wanted_ip_bps: Option<f64>,
-    /// Of Ethernet frames without their check sequence.
+    /// Rate of Ethernet frames without their check sequence.
     pub wanted_ethernet_bps: Option<f64>,
     /// [`System::windows`] in nanoseconds.
     pub windows: Vec<(Duration, Duration)>,
@@ -268,7 +281,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Of a flow.
+    /// Returns the facts of a flow.
     pub fn of(settings: &impl System) -> Self {
         Facts {
             media_over: settings.media_over(),
@@ -283,46 +296,46 @@ impl Facts {
     }
 }
 
-/// What a frame has beside its IP packet, without the check sequence.
+/// Bytes of a frame beside its IP packet, without the check sequence.
 const ETHERNET_BYTES: u32 = 14;
 
-/// Everything that the house must know of a system.
+/// All facts about a system.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Description {
     /// Its name in scenarios and plans.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// Its description, in a line.
     pub title: &'static str,
     /// [`System::VERSION`].
     pub version: u32,
-    /// What it plays.
+    /// The content that it plays.
     pub content: Content,
     /// [`System::B_FRAMES`].
     pub b_frames: bool,
-    /// What it rides on if nothing is said.
+    /// The transport of its media by default.
     pub media_over: MediaOver,
-    /// What its channels speak if nothing is said.
+    /// The protocols of its channels by default.
     pub protocols: Protocols,
     /// Sets of settings that a flow chooses by name.
     pub presets: Vec<Presets>,
     /// Its parameters, in the order that people read.
     pub parameters: Vec<Parameter>,
-    /// The settings of a flow that says nothing, but for the clip.
+    /// The settings of a flow without any of its own, except for the clip.
     pub usual: Value,
-    /// The parts that it leaves out, by their keys, as they are if nothing is said of them.
+    /// The parts that it leaves out, by their keys, with their defaults.
     pub parts: Map<String, Value>,
-    /// What its machines say.
+    /// The events of its machines.
     pub events: Vec<EventKind>,
     /// [`System::ARRIVALS`].
     pub arrivals: bool,
-    /// Of its server outside trials.
+    /// Facts about its server outside trials.
     pub server: Option<ServerFacts>,
-    /// Of its player outside trials.
+    /// Facts about its player outside trials.
     pub player: Option<PlayerFacts>,
 }
 
 impl Description {
-    /// Of a system.
+    /// Returns the description of a system.
     pub fn of<S: System>() -> Self {
         let parameters = S::parameters().into_iter().filter(|one| !one.is_elsewhere()).collect();
         Description {
@@ -349,13 +362,14 @@ pub(crate) fn value(settings: &impl Serialize) -> Value {
     serde_json::to_value(settings).expect("settings are numbers, texts, lists and objects")
 }
 
-/// The parameter by which a flow chooses what carries its media, at those keys.
+/// Returns the parameter by which a flow chooses the transport of its media, at those keys.
 pub(crate) fn transport(at: &[&'static str], kind: Kind) -> Parameter {
     let lines = ["RTP over UDP, or interleaved on one TCP connection.", "Source: RFC 2326 section 10.12."];
     Parameter { at: at.to_vec(), ..Parameter::of("transport", &lines, kind) }
 }
 
-/// `fields` with the words that TCP's have, which the plan does not know, and with TCP's behind the others.
+/// Returns `fields` with the words of TCP's parameters, which the plan does not define, and with TCP's behind
+/// the others.
 pub(crate) fn tcp_last(mut fields: Vec<Parameter>) -> Vec<Parameter> {
     fields.sort_by_key(|field| field.at.first() == Some(&"tcp"));
     for parameter in &mut fields {
@@ -372,16 +386,17 @@ fn names<T>(named: &[(&'static str, T)]) -> Vec<&'static str> {
     named.iter().map(|(name, _)| *name).collect()
 }
 
-/// What is wrong with a part of the plan: its key within the flow, and the fault with its remedy.
+/// A fault in a part of the plan: its key within the flow, and the fault with its remedy.
 pub type Refusal = (Cow<'static, str>, String);
 
-/// What a part of the plan says of itself, a field and its fault, as a refusal of the plan that has the part at `key`.
+/// Returns a function that turns a part's own fault, a field and its fault, into a refusal of the plan with
+/// the part at `key`.
 pub(crate) fn within(key: &'static str) -> impl Fn((&'static str, String)) -> Refusal {
     move |(field, what)| (format!("{key}.{field}").into(), what)
 }
 
-/// Refuses, by its key in the plan, what a flow of `system` cannot be made of: its player's settings, its server's, its
-/// clip, which may have no more frames than a file that is read.
+/// Refuses, by its key in the plan, any faulty part of a flow of `system`: its player's settings, its
+/// server's, its clip, which may have no more frames than a file that is read.
 pub(crate) fn check_ends(
     system: &str,
     player: &impl Playable,

@@ -1,11 +1,12 @@
 //! Streaming systems and traffic sources as state machines without clock or sockets, a folder each.
 //!
 //! The same machine runs in virtual time (`streamgauge-sim`) and on real sockets (`streamgauge-engine node`):
-//! [`machines`] turns a flow of the plan into its server, its player and the channels between them. What a system
-//! is stands beside its machine ([`System`]); the registry has a line for each.
+//! [`machines`] turns a flow of the plan into its server, its player and the channels between them. A
+//! system's description is beside its machine ([`System`]); the registry has a line for each.
 //!
-//! What several systems do alike has a room of its own: `rtsp`, `reception` of RTP, `playout`, [`abr`], [`media`].
-//! A system that has a server or a player outside trials says so too: [`standalone`].
+//! Parts that several systems share have a module of their own: `rtsp`, `reception` of RTP, `playout`,
+//! [`abr`], [`media`]. A system that has a server or a player outside trials declares them too:
+//! [`standalone`].
 
 #![forbid(unsafe_code)]
 
@@ -15,6 +16,7 @@ extern crate self as streamgauge_systems;
 pub mod abr;
 mod app;
 pub mod bulk;
+pub mod call;
 mod carrier;
 pub mod cbr;
 pub mod ccn;
@@ -39,7 +41,7 @@ pub mod standalone;
 mod testing;
 pub mod windows_media;
 
-pub use app::{App, ChannelError, ChannelId, CloseReason, Input, Io, Peer};
+pub use app::{App, ChannelError, ChannelId, CloseReason, Envelope, Input, Io, Peer};
 pub use carrier::{Carrier, RTP_PORTS};
 pub use describe::{
     Content, Description, EventKind, Facts, MediaOver, Pace, Presets, Refusal, Relay, System,
@@ -47,7 +49,7 @@ pub use describe::{
 pub use machines::{Channel, Machines, RelayMachine};
 pub use outbox::MEDIA_END;
 pub use registry::{
-    MachineError, RelayDescription, descriptions, facts, machines, media_tcp, player_called, player_of,
-    protocols, relay_descriptions, relay_machine, relay_protocols, server_of, standalone_players,
-    standalone_proxies, standalone_servers,
+    MachineError, RelayDescription, begins_with_control, descriptions, facts, machines, media_tcp,
+    player_called, player_of, protocols, relay_descriptions, relay_machine, relay_protocols, server_of,
+    standalone_players, standalone_proxies, standalone_servers,
 };

@@ -8,14 +8,14 @@ use crate::carrier::Carrier;
 pub struct Channel {
     /// Its number at both ends.
     pub id: ChannelId,
-    /// What it rides on.
+    /// Its carrier.
     pub carrier: Carrier,
 }
 
 /// A machine that flows share, at one side of the path.
 ///
-/// Its listeners take what the players of its flows open; to their servers it opens channels itself, by
-/// [`Io::open_to`](crate::Io::open_to). It does not know at which side it is.
+/// Its listeners accept the channels that the players of its flows open; it opens channels to their servers
+/// itself, by [`Io::open_to`](crate::Io::open_to). It has no information about its side.
 pub struct RelayMachine {
     /// The listeners that it begins with, in order of their ids, which count from 0.
     pub channels: Vec<Channel>,

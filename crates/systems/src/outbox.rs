@@ -5,15 +5,15 @@ use std::collections::VecDeque;
 
 use streamgauge_base::{Event, Instant};
 
-/// The event of a player whose content has come to its end: all of it was shown or given up. A trial with
-/// `until: {media_end: FLOW}` ends at it.
+/// The event of a player at the end of its content: all of it was shown or given up. A trial with `until:
+/// {media_end: FLOW}` ends at it.
 pub const MEDIA_END: &str = "media_end";
 
 #[derive(Default)]
 pub(crate) struct Outbox(VecDeque<Event>);
 
 impl Outbox {
-    /// Adds an event. The driver fills in whose it is.
+    /// Adds an event. The driver fills in its flow.
     pub fn say(
         &mut self,
         at: Instant,

@@ -1,21 +1,22 @@
-//! What content comes to on the link.
+//! The rate of content on the link.
 
 use streamgauge_plan::TcpSpec;
 
 use crate::media::ClipSpec;
 
-/// Of an IPv4 packet, a UDP datagram, an RTP packet (RFC 3550), a TCP segment with timestamps.
+/// Header bytes of an IPv4 packet, a UDP datagram, an RTP packet (RFC 3550), a TCP segment with timestamps.
 const IP: u32 = 20;
 const UDP: u32 = 8;
 const RTP: u32 = 12;
 const TCP: u32 = 32;
-/// Of a packet interleaved on RTSP's connection (RFC 2326 section 10.12).
+/// Header bytes of a packet interleaved on RTSP's connection (RFC 2326 section 10.12).
 const INTERLEAVED: u64 = 4;
 /// IP payload of an Ethernet frame, which is a multiple of 8 as fragments need it.
 const FRAGMENT: u32 = 1480;
 
-/// The rate in bit/s of a clip as RTP, over UDP or interleaved on `tcp`, in IP packets that cost `link` bytes more each.
-/// `cut` gives the RTP packets of a frame and the bytes of all their payloads. RTCP and RTSP are left out.
+/// Returns the rate in bit/s of a clip as RTP, over UDP or interleaved on `tcp`, in IP packets that cost
+/// `link` bytes more each. `cut` gives the RTP packets of a frame and the bytes of all their payloads. RTCP
+/// and RTSP are left out.
 pub fn rtp_bps(
     clip: &ClipSpec,
     cut: impl Fn(u64) -> (u64, u64),
@@ -38,13 +39,14 @@ pub fn rtp_bps(
     (lasts_ns > 0.0).then(|| 8e9 * octets / lasts_ns)
 }
 
-/// The rate in bit/s of `media_bps` on `tcp`, in IP packets that cost `link` bytes more each. Requests are left out.
+/// Returns the rate in bit/s of `media_bps` on `tcp`, in IP packets that cost `link` bytes more each.
+/// Requests are left out.
 pub fn stream_bps(media_bps: f64, tcp: &TcpSpec, link: u32) -> f64 {
     media_bps * (1.0 + f64::from(TCP + IP + link) / f64::from(tcp.mss))
 }
 
-/// Bytes of a UDP datagram in IP packets that cost `link` bytes more each; what Ethernet does not carry whole goes in
-/// fragments.
+/// Returns the bytes of a UDP datagram in IP packets that cost `link` bytes more each; a datagram that
+/// exceeds an Ethernet frame is fragmented.
 pub fn datagram_bytes(payload: u32, link: u32) -> u64 {
     u64::from(payload) + u64::from(UDP) + fragments(payload) * u64::from(IP + link)
 }

@@ -5,6 +5,7 @@ use serde_json::Value;
 use streamgauge_plan::{AppSpec, EXTERNAL, FlowSpec, Parameter, Protocols, RelaySpec, TcpSpec};
 
 use crate::bulk::BulkSpec;
+use crate::call::CallSpec;
 use crate::cbr::CbrSpec;
 use crate::ccn::CcnForwarderSpec;
 use crate::ccn::CcnSpec;
@@ -26,6 +27,7 @@ static SYSTEMS: &[Registered] = &[
     Registered::of::<CbrSpec>(),
     Registered::of::<PingSpec>(),
     Registered::of::<RtpSpec>(),
+    Registered::of::<CallSpec>(),
     Registered::of::<DarwinSpec>(),
     Registered::of::<HttpSpec>(),
     Registered::of::<DashSpec>(),
@@ -42,6 +44,7 @@ struct Registered {
     name: &'static str,
     machines: fn(&FlowSpec, u64, &Contents) -> Result<Machines, Refusal>,
     media_tcp: fn(&AppSpec) -> Option<TcpSpec>,
+    begins_with_control: fn(&AppSpec) -> bool,
     protocols: fn(&AppSpec) -> Option<Protocols>,
     description: fn() -> Description,
     server: fn() -> Option<Server>,
@@ -66,12 +69,17 @@ impl Registered {
                 read.machines(&flow.name, seed)
             },
             media_tcp: |app| app.settings::<S>().ok()?.media_tcp().cloned(),
+            begins_with_control: |app| {
+                app.settings::<S>().is_ok_and(|settings| settings.begins_with_control())
+            },
             protocols: |app| Some(app.settings::<S>().ok()?.protocols()),
             description: Description::of::<S>,
             server: S::server,
             player: S::player,
             proxy: S::proxy,
-            facts: |app| Some(Facts::of(&app.settings::<S>().ok().or_else(|| of_any_version(app))?)),
+            facts: |app| {
+                Some(Facts::of(&app.settings::<S>().ok().or_else(|| settings_across_versions(app))?))
+            },
             #[cfg(test)]
             every_parameter_takes_what_it_says: tests::every_parameter_takes_what_it_says::<S>,
         }
@@ -108,28 +116,28 @@ impl RegisteredRelay {
     }
 }
 
-/// Everything that the house must know of a relay.
+/// All facts about a relay.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct RelayDescription {
     /// Its name in scenarios and plans.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// Its description, in a line.
     pub title: &'static str,
     /// [`Relay::VERSION`].
     pub version: u32,
-    /// What its channels speak if nothing is said.
+    /// The protocols of its channels by default.
     pub protocols: Protocols,
     /// Its parameters, in the order that people read.
     pub parameters: Vec<Parameter>,
-    /// The settings of one that says nothing.
+    /// The settings of one without any of its own.
     pub usual: Value,
-    /// What it says.
+    /// Its events.
     pub events: Vec<EventKind>,
 }
 
-/// The settings of a plan that another version may have written: what it does not say is as usual, and what is not known
-/// any more is left out.
-fn of_any_version<S: System>(app: &AppSpec) -> Option<S> {
+/// Returns the settings of a plan that another version may have written: missing ones have their defaults,
+/// and unknown ones are left out.
+fn settings_across_versions<S: System>(app: &AppSpec) -> Option<S> {
     let (mut whole, given) = (value(&S::usual()), app.settings::<Value>().ok()?);
     for (key, part) in S::parts().into_iter().filter(|(key, _)| given[key].is_object()) {
         whole[key] = part;
@@ -163,21 +171,21 @@ pub struct MachineError {
     pub name: String,
     /// The key within its plan.
     pub key: String,
-    /// What is wrong and what would be right.
+    /// The fault and the remedy.
     pub what: String,
 }
 
-/// The machines of `flow`, whose plan may name some of `contents`. Their random streams are named by `seed` and the flow's
-/// name.
+/// Returns the machines of `flow`; its plan may name some of `contents`. Their random streams are named by
+/// `seed` and the flow's name.
 pub fn machines(flow: &FlowSpec, seed: u64, contents: &Contents) -> Result<Machines, MachineError> {
     let made = match registered(&flow.app) {
         Some(system) if flow.tcp.is_some() => {
-            let what = format!("what TCP {} uses is said by its settings; leave this out", system.name);
+            let what = format!("the settings of {} choose its TCP; remove this", system.name);
             Err(("tcp".into(), what))
         }
         Some(system) => (system.machines)(flow, seed, contents),
         None if flow.app.system() == EXTERNAL => {
-            let what = "a third-party system runs in emu only; give the flow a stand-in for sim \
+            let what = "a third-party system runs in emu only. Give the flow a stand-in for sim \
                         (sim: {system: rtp}) or run with --mode emu";
             Err(("app".into(), what.into()))
         }
@@ -194,13 +202,19 @@ pub fn machines(flow: &FlowSpec, seed: u64, contents: &Contents) -> Result<Machi
     })
 }
 
-/// The settings of the TCP connection that a flow's media rides on; `None` where it rides on something else, and
-/// for third-party systems.
+/// Returns the settings of the TCP connection that a flow's media rides on; `None` where it rides on
+/// something else, and for third-party systems.
 pub fn media_tcp(app: &AppSpec) -> Option<TcpSpec> {
     (registered(app)?.media_tcp)(app)
 }
 
-/// What a flow's channels speak: what its plan says, else its system. Empty where nobody says it, as of a command.
+/// Returns whether a flow's first stream carries none of its media ([`System::begins_with_control`]).
+pub fn begins_with_control(app: &AppSpec) -> bool {
+    registered(app).is_some_and(|one| (one.begins_with_control)(app))
+}
+
+/// Returns the protocols of a flow's channels: the plan's, else its system's. Empty where neither has any, as
+/// for a command.
 pub fn protocols(flow: &FlowSpec) -> Protocols {
     if !flow.protocols.is_empty() {
         return flow.protocols.clone();
@@ -208,27 +222,27 @@ pub fn protocols(flow: &FlowSpec) -> Protocols {
     registered(&flow.app).and_then(|system| (system.protocols)(&flow.app)).unwrap_or_default()
 }
 
-/// The systems that have a server outside trials.
+/// Returns the systems that have a server outside trials.
 pub fn standalone_servers() -> impl Iterator<Item = (&'static str, Server)> {
     SYSTEMS.iter().filter_map(|system| Some((system.name, (system.server)()?)))
 }
 
-/// The systems that have a player outside trials.
+/// Returns the systems that have a player outside trials.
 pub fn standalone_players() -> impl Iterator<Item = (&'static str, Player)> {
     SYSTEMS.iter().filter_map(|system| Some((system.name, (system.player)()?)))
 }
 
-/// The proxies that players of HTTP may ask.
+/// Returns the proxies that players of HTTP may ask.
 pub fn standalone_proxies() -> impl Iterator<Item = Proxy> {
     SYSTEMS.iter().filter_map(|system| (system.proxy)())
 }
 
-/// The server of a system outside trials.
+/// Returns the server of a system outside trials.
 pub fn server_of(system: &str) -> Option<Server> {
     standalone_servers().find(|(name, _)| *name == system).map(|(_, server)| server)
 }
 
-/// The player of what a URL of that scheme names by its path.
+/// Returns the player for a URL of that scheme with that path.
 pub fn player_of(scheme: &str, path: &str) -> Option<Player> {
     let path = path.to_ascii_lowercase();
     let of_scheme =
@@ -237,13 +251,13 @@ pub fn player_of(scheme: &str, path: &str) -> Option<Player> {
     named.or_else(|| of_scheme().find(|one| one.facts.endings.is_empty()))
 }
 
-/// The player of that scheme who has a player by that name, whatever the path.
+/// Returns the player of that scheme with a preset of that name, for any path.
 pub fn player_called(scheme: &str, name: &str) -> Option<Player> {
     let mut of_scheme = standalone_players().map(|(_, player)| player);
     of_scheme.find(|one| one.facts.scheme == scheme && one.facts.players.contains(&name))
 }
 
-/// The machine of `relay`. Its random streams are named by `seed` and the relay's name.
+/// Returns the machine of `relay`. Its random streams are named by `seed` and the relay's name.
 pub fn relay_machine(relay: &RelaySpec, seed: u64) -> Result<RelayMachine, MachineError> {
     let system = relay.app.system();
     let made = match RELAYS.iter().find(|one| one.name == system) {
@@ -261,23 +275,24 @@ pub fn relay_machine(relay: &RelaySpec, seed: u64) -> Result<RelayMachine, Machi
     })
 }
 
-/// What the channels of a relay that runs `app` speak. Empty if nobody knows it.
+/// Returns the protocols of the channels of a relay that runs `app`. Empty for an unknown one.
 pub fn relay_protocols(app: &AppSpec) -> Protocols {
     let known = RELAYS.iter().find(|one| one.name == app.system());
     known.and_then(|one| (one.protocols)(app)).unwrap_or_default()
 }
 
-/// What each relay says of itself.
+/// Returns the description of each relay.
 pub fn relay_descriptions() -> Vec<RelayDescription> {
     RELAYS.iter().map(|relay| (relay.description)()).collect()
 }
 
-/// What each system says of itself.
+/// Returns the description of each system.
 pub fn descriptions() -> Vec<Description> {
     SYSTEMS.iter().map(|system| (system.description)()).collect()
 }
 
-/// What holds of a flow that runs `app`; `None` for third-party systems. The plan may be of an older version.
+/// Returns the facts of a flow that runs `app`; `None` for third-party systems. The plan may be of an older
+/// version.
 pub fn facts(app: &AppSpec) -> Option<Facts> {
     (registered(app)?.facts)(app)
 }
@@ -334,8 +349,9 @@ mod tests {
             }
             assert!(relay.version > 0);
             let told = |keys: &[String]| relay.parameters.iter().any(|one| one.at == keys);
-            let elsewhere =
-                |keys: &[String]| keys.last().is_some_and(|key| key == "congestion_control" || key == "ecn");
+            let elsewhere = |keys: &[String]| {
+                keys.last().is_some_and(|key| matches!(key.as_str(), "congestion_control" | "ecn" | "l4s"))
+            };
             for keys in leaves(&relay.usual) {
                 assert!(told(&keys) || elsewhere(&keys), "{}: {keys:?} is no parameter", relay.name);
             }
@@ -362,7 +378,7 @@ mod tests {
         }
     }
 
-    /// Every leaf of `settings`: the keys that lead to it.
+    /// Returns every leaf of `settings`: the keys that lead to it.
     fn leaves(settings: &Value) -> Vec<Vec<String>> {
         let Value::Object(fields) = settings else { return vec![Vec::new()] };
         let inside = |(key, inner): (&String, &Value)| {
@@ -386,6 +402,7 @@ mod tests {
             }
             Kind::Several(words) => vec![json!(words), json!([])],
             Kind::Windows => vec![json!([[1, 2], [3, 4]]), json!([])],
+            Kind::Quantiles => vec![json!([1, 2, 2]), json!([3]), json!([])],
             Kind::Presence(_) => vec![Value::Null],
             Kind::Count | Kind::Size | Kind::Rate | Kind::Percent | Kind::Time | Kind::Packets => {
                 vec![json!(7)]
@@ -429,10 +446,10 @@ mod tests {
             assert!(usual.is_none_or(|usual| parameter.least.unwrap_or(0.0) <= usual), "{name}");
             assert!(usual.is_none_or(|usual| usual <= parameter.most.unwrap_or(f64::INFINITY)), "{name}");
         }
-        // Nothing in the settings is left untold, but what a scenario says in another place.
+        // Every setting has a parameter, except those that a scenario has in another place.
         let told = |keys: &[String]| description.parameters.iter().any(|parameter| parameter.at == keys);
         let elsewhere = |keys: &[String]| {
-            matches!(keys.last().map(String::as_str), Some("congestion_control" | "ecn" | "kind"))
+            matches!(keys.last().map(String::as_str), Some("congestion_control" | "ecn" | "l4s" | "kind"))
         };
         for keys in leaves(&whole).iter().filter(|keys| !matches!(keys[0].as_str(), "clip" | "ladder")) {
             assert!(told(keys) || elsewhere(keys), "{}: {keys:?} is no parameter", S::NAME);

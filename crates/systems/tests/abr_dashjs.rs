@@ -1,5 +1,5 @@
-//! The rules of dash.js held against those of dash.js 5.2.1 itself, segment by segment; what `data/abr` holds its README
-//! says.
+//! The rules of dash.js compared with those of dash.js 5.2.1 itself, segment by segment; the README of
+//! `data/abr` describes its content.
 
 mod abr_session;
 
@@ -8,8 +8,11 @@ use std::collections::BTreeMap;
 use abr_session::{levels, same};
 use streamgauge_systems::abr::Tuning;
 
-/// dash.js's `buffer.bufferTimeDefault`, as it was whatever the session's buffer.
+/// dash.js's `buffer.bufferTimeDefault`, which did not depend on the session's buffer.
 const BUFFER_S: u64 = 18;
+
+/// Resource Timing's bytes for a head, which the rules add. In those sessions the body alone was the transfer size.
+const HEAD_BYTES: u64 = 300;
 
 const DECISIONS: &str = include_str!("data/abr/dashjs.txt");
 
@@ -26,8 +29,11 @@ fn agreement(by: impl Fn(&str) -> (String, Tuning)) -> BTreeMap<String, (usize, 
         let rule = if matches!(rule, "l2a" | "lolp") { rule.into() } else { format!("dashjs-{rule}") };
         let (by, tuning) = by(&rule);
         let case = (trace, movie, buffer_s.parse().unwrap(), live == "live");
-        let ours = levels(&by, &tuning, case, BUFFER_S);
-        let (equal, all) = same(&ours, theirs);
+        let ours = levels(&by, &tuning, case, BUFFER_S, HEAD_BYTES);
+        // Those sessions had a sample of abandoned segments, which Resource Timing has not: they end there.
+        let end = theirs.find('>').map_or(theirs.len(), |at| at + 2);
+        let (ours, theirs) = (&ours[..end.min(ours.len())], &theirs[..end]);
+        let (equal, all) = same(ours, theirs);
         if by == rule && tuning == Tuning::default() && ours != theirs {
             println!("{name}: {ours}\nwhere dash.js has {theirs}");
         }
@@ -41,8 +47,8 @@ fn percent((equal, all): (usize, usize)) -> f64 {
     equal as f64 * 100.0 / all as f64
 }
 
-/// None differs today. What is given up is counted too, with the level that is fetched instead. L2A's multiplier can grow
-/// so large that the last digit of a logarithm decides; another machine may have another.
+/// None differs today. Abandoned segments are counted too, with the level that is fetched instead. L2A's
+/// multiplier can grow so large that the last digit of a logarithm decides; another machine may have another.
 #[test]
 fn every_level_is_that_of_dash_js() {
     for (rule, counts) in agreement(|rule| (rule.to_owned(), Tuning::default())) {
@@ -64,16 +70,17 @@ fn another_rule_or_share_does_not_pass_for_it() {
     };
     let share = |rule: &str| (rule.to_owned(), Tuning { safety_factor: Some(0.8), ..Tuning::default() });
     let keep = |rule: &str| (rule.to_owned(), Tuning { abandons: false, ..Tuning::default() });
-    // L2A goes by the whole throughput, but at the start; it and LoL+ give nothing up.
+    // L2A uses the whole throughput, except at the start; it and LoL+ abandon nothing.
     let low_latency = ["l2a", "lolp"];
-    for (what, by, not) in [
-        ("a neighbour", agreement(neighbour), &[][..]),
-        ("another share", agreement(share), &low_latency[..1]),
-        ("without abandonment", agreement(keep), &low_latency),
+    // A session ends with its first segment that is given up, so that one level of it is missing there.
+    for (what, by, not, most) in [
+        ("a neighbour", agreement(neighbour), &[][..], 95.0),
+        ("another share", agreement(share), &low_latency[..1], 95.0),
+        ("without abandonment", agreement(keep), &low_latency, 99.5),
     ] {
         for (rule, counts) in by.into_iter().filter(|(rule, _)| !not.contains(&&**rule)) {
             println!("{what} for {rule}: {:.1} %", percent(counts));
-            assert!(percent(counts) < 95.0, "{what} passes for {rule}");
+            assert!(percent(counts) < most, "{what} passes for {rule}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! More of what a rule goes by never makes it ask for less, whatever happened before.
+//! More of a rule's inputs never makes it ask for less, after any past.
 
 use proptest::prelude::*;
 use streamgauge_base::{BitRate, Duration};
@@ -86,13 +86,15 @@ impl<'a> Told<'a> {
             asked,
             first_byte,
             done,
+            seen: done,
+            appended: done,
             reading: time,
             abandoned: false,
         }
     }
 
-    /// Takes in a segment at the past's throughput, times `more`; the same level for all, so that two rules are told of
-    /// equal segments.
+    /// Adds a segment at the past's throughput, times `more`; the same level for all: two rules get equal
+    /// segments.
     fn pass(&mut self, past: Past, more: f64) -> usize {
         self.rule.idled(Duration::from_millis(past.idle_ms.into()));
         self.now_ms += u64::from(past.idle_ms);
@@ -123,7 +125,8 @@ proptest! {
                 less.pass(past, 1.0);
                 rich.pass(past, more);
             }
-            // Of dash.js only as long as no eight asks are remembered: the drops among them are others with more.
+            // For dash.js only as long as fewer than eight requests are remembered: the drops among them are
+            // others with more.
             if name == "throughput" || pasts.len() < 8 {
                 let (one, other) = (less.decide(40_000), rich.decide(40_000));
                 prop_assert!(one <= other, "{name}: {one} with less, {other} with more");

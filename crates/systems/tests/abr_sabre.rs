@@ -1,4 +1,5 @@
-//! The rules of MMSys 2018 held against Sabre, segment by segment; what `data/abr` holds its README says.
+//! The rules of MMSys 2018 compared with Sabre, segment by segment; the README of `data/abr` describes its
+//! content.
 
 mod abr_session;
 
@@ -8,7 +9,7 @@ use streamgauge_systems::abr::Tuning;
 const DECISIONS: &str = include_str!("data/abr/decisions.txt");
 const MMSYS18: [&str; 5] = ["throughput", "bola", "bola-e", "dynamic", "dynamic-dash"];
 
-/// One of Sabre's runs: what was played over what, by which rule, and what it decided.
+/// One of Sabre's runs: the content, the trace, the rule, and its decisions.
 struct Case {
     name: &'static str,
     trace: &'static str,
@@ -16,7 +17,7 @@ struct Case {
     rule: &'static str,
     buffer_s: u64,
     abandons: bool,
-    /// Up to what relative change of all rates no decision changes.
+    /// Relative change of all rates up to which no decision changes.
     stable_to: f64,
     /// Up to the first that was given up, and for which.
     levels: &'static str,
@@ -53,10 +54,10 @@ impl Case {
         (self.trace, self.movie, self.buffer_s, false)
     }
 
-    /// What `name` decides on the same, up to the first that it gives up, and for which.
+    /// Returns the decisions of `name` on the same, up to the first that it abandons, and the replacement.
     fn decide(&self, name: &str, tuning: Tuning) -> String {
         let tuning = Tuning { abandons: self.abandons, ..tuning };
-        let mut levels = levels(name, &tuning, self.session(), self.session().2);
+        let mut levels = levels(name, &tuning, self.session(), self.session().2, 0);
         levels.truncate(levels.find('>').map_or(levels.len(), |at| at + 2));
         levels
     }
@@ -72,8 +73,8 @@ fn agreement(of: &str, by: &str, tuning: Tuning) -> f64 {
     equal as f64 / all as f64
 }
 
-/// Of all 240 cases none differs today, the five included in which less than 1e-6 of the rates changes Sabre's own
-/// decisions; another machine may round those the other way, and what differs is printed.
+/// None of all 240 cases differs today, including the five in which less than 1e-6 of the rates changes
+/// Sabre's own decisions; another machine may round those the other way, and differences are printed.
 #[test]
 fn every_level_is_sabres_and_the_first_that_is_given_up_and_for_which() {
     for case in cases() {
@@ -101,7 +102,8 @@ fn all_of_sabres_cases_are_here() {
     }
 }
 
-/// What the comparison is worth: it tells each rule from its neighbours and from itself with another share.
+/// The power of the comparison: it distinguishes each rule from its neighbours and from itself with another
+/// share.
 #[test]
 fn another_rule_or_share_does_not_pass_for_it() {
     let share = |share| Tuning { safety_factor: Some(share), ..Tuning::default() };
@@ -123,7 +125,8 @@ fn another_rule_or_share_does_not_pass_for_it() {
         println!("{mutant} {:?} for {rule}: {:.1} %", tuning.safety_factor, same * 100.0);
         assert!(same < 0.95, "{mutant} passes for {rule}: {same}");
     }
-    // The throughput matters little to BOLA-E: only that all segments have to be the same tells this one.
+    // The throughput matters little to BOLA-E: only the requirement that all segments are the same detects
+    // this one.
     assert!(agreement("bola-e", "bola-e", share(0.9)) < 0.98);
 }
 
@@ -131,7 +134,7 @@ fn another_rule_or_share_does_not_pass_for_it() {
 fn with_abandonment_off_nothing_is_given_up() {
     let off = Tuning { abandons: false, ..Tuning::default() };
     for case in cases().iter().filter(|case| case.gives_up()) {
-        let levels = levels(case.rule, &off, case.session(), case.session().2);
+        let levels = levels(case.rule, &off, case.session(), case.session().2, 0);
         assert!(!levels.contains('>'), "{}", case.name);
     }
 }

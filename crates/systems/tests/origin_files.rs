@@ -51,12 +51,13 @@ impl StoredFile for Stored {
     }
 }
 
-/// What a program says, once it has done what it was asked.
+/// Returns a program's output, once it has ended.
 fn run(program: &str, arguments: &[&str]) -> String {
     let done = Command::new(program).args(arguments).output().unwrap();
     let errors = String::from_utf8_lossy(&done.stderr);
     assert!(done.status.success(), "{program} {arguments:?}: {errors}");
-    // What cannot be decoded is told and passed over. Of a template ffmpeg asks for one segment more than there are.
+    // Undecodable segments are reported and passed over. For a template ffmpeg asks for one segment more than
+    // there are.
     let is_ours =
         |line: &&str| !line.contains("fragment of playlist") && !line.contains("Last message repeated");
     let is_ours = |line: &&str| is_ours(line) && !line.contains("manifest.mpd: Invalid data found");
@@ -185,7 +186,7 @@ fn ffmpeg_decodes_every_frame_of_every_form() {
     fs::remove_dir_all(&root).unwrap();
 }
 
-/// What ffmpeg's own packager writes is read: templates, lists of ranges, playlists of both kinds.
+/// The output of ffmpeg's own packager is read: templates, lists of ranges, playlists of both kinds.
 fn packaged_by_ffmpeg(source: &Path, folder: &Path) {
     fs::create_dir_all(folder).unwrap();
     let inputs = ["low.mp4", "high.mp4", "sound.mp4"].map(|name| source.join(name));
@@ -217,7 +218,7 @@ fn packaged_by_ffmpeg(source: &Path, folder: &Path) {
                 other => panic!("{name}: {other:?}"),
             })
             .collect();
-        // It puts each level into a set of its own, of which one is played.
+        // It puts each level into a set of its own; one of them is played.
         assert_eq!(counts, [(MediaKind::Video, 4), (MediaKind::Audio, 4)], "{name}");
         let (master, _) = read("master.m3u8");
         assert_eq!(master.sets().map(|set| set.representations.len()).collect::<Vec<_>>(), [2, 1]);

@@ -5,12 +5,12 @@ use std::collections::VecDeque;
 use streamgauge_base::{Chunk, Duration, Instant};
 use streamgauge_plan::{AppSpec, Entry, FlowSpec, Role};
 use streamgauge_systems::media::Contents;
-use streamgauge_systems::{App, Carrier, ChannelId, Input, Io, machines};
+use streamgauge_systems::{App, Carrier, ChannelId, Envelope, Input, Io, machines};
 
 const DELAY: Duration = Duration::from_millis(10);
 const END: Duration = Duration::from_secs(120);
 
-/// What begins a packet that is interleaved on the connection (RFC 2326 section 10.12).
+/// The first byte of a packet that is interleaved on the connection (RFC 2326 section 10.12).
 const INTERLEAVED: u8 = b'$';
 
 /// Something on its way to the other end: a datagram, or bytes of the stream.
@@ -34,8 +34,8 @@ struct SideIo<'a> {
 }
 
 impl Io for SideIo<'_> {
-    fn send(&mut self, channel: ChannelId, datagram: Chunk) {
-        // Of a pair the first is the media's.
+    fn send_as(&mut self, channel: ChannelId, datagram: Chunk, _: Envelope) {
+        // The first of a pair is the media's.
         self.side.media_packets += u64::from(channel.0 % 2 == 1);
         self.side.outgoing.push_back((self.now + DELAY, Parcel::Datagram(channel, datagram)));
     }
@@ -87,7 +87,7 @@ pub fn flow(app: AppSpec) -> FlowSpec {
     }
 }
 
-/// Streams what the flow plays; how many media packets the server sent.
+/// Streams the flow's media; returns the number of media packets that the server sent.
 pub fn stream(flow: &FlowSpec) -> u64 {
     let made = machines(flow, 1, &Contents::NONE).expect("the presets are in order");
     let mut apps = [made.server, made.player];
@@ -111,7 +111,7 @@ pub fn stream(flow: &FlowSpec) -> u64 {
         let to = 1 - next;
         match sides[next].outgoing.pop_front() {
             Some((_, Parcel::Datagram(channel, datagram))) => {
-                give(&mut *apps[to], &mut sides[to], now, Input::Datagram(channel, &datagram));
+                give(&mut *apps[to], &mut sides[to], now, Input::datagram(channel, &datagram, now));
             }
             Some((_, Parcel::Bytes(chunk))) => {
                 sides[to].readable.push_back(chunk);

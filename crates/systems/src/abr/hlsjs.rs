@@ -1,5 +1,9 @@
 //! hls.js.
 
+use std::collections::BTreeSet;
+
+use streamgauge_base::Duration;
+
 use super::estimate::{Ewma, EwmaPair};
 use super::{Decision, Fetched, Ladder, Progress, Rule, Situation, Tuning};
 
@@ -21,13 +25,15 @@ const LEAST_WEIGHT_S: f64 = 0.001;
 
 /// hls.js 1.7.4, `abr-controller` on `ewma-bandwidth-estimator`, with the options' defaults.
 ///
-/// Throughput is the lower of two averages of segments' rates, whose time is short of what passed until the first byte as
-/// far as that is usual. A level is right if it needs at most its share of that and is fetched before the buffer is empty;
-/// if none is, before the buffer has been empty for 4 s or a segment's length. Half a segment's length after it was asked
-/// for, a segment is given up if the rest takes longer than the buffer lasts and one of a lower level takes less. As in
-/// hls.js, level 1 is never given up for level 0: its loop gives only levels above the lowest a time.
+/// Throughput is the lower of two averages of segments' rates, whose time ends when a segment was read and is short of what
+/// passed until the first byte as far as that is usual. A level is right if it needs at most its share of that and is fetched
+/// before the buffer is empty, its playlist with it if nothing came of it yet; if none is, before the buffer has been empty
+/// for 4 s or a segment's length. Half a segment's length after it was asked for, a segment is judged too slow if the rest
+/// takes longer than the buffer lasts and one of a lower level takes less: that level is next, and if it is not the lowest,
+/// the segment is given up, at once if the rest takes twice as long as the other would, else after as long as that. What is
+/// given up is fetched again at the lowest level (`abortAndSwitch`).
 ///
-/// Not in it: the time to fetch a level's playlist; errors, codecs and screen sizes; that the start is the first level that
+/// Not in it: how long a playlist's own bytes take; errors, codecs and screen sizes; that the start is the first level that
 /// the playlist lists (a ladder is ascending).
 pub struct HlsJs {
     throughput: EwmaPair,
@@ -36,6 +42,12 @@ pub struct HlsJs {
     default_bps: Option<f64>,
     shares: (f64, f64),
     abandons: bool,
+    /// Levels of which a segment came, so that their playlists are there.
+    known: BTreeSet<usize>,
+    /// The level of the next segment, since the one before came too slowly.
+    forced: Option<usize>,
+    /// The segment that was judged too slow, by when it was asked for, and when it is given up if it is.
+    judged: Option<(Duration, Option<Duration>)>,
 }
 
 impl HlsJs {
@@ -47,6 +59,9 @@ impl HlsJs {
             default_bps: tuning.initial.map(|rate| rate.as_bps() as f64),
             shares: tuning.safety_factor.map_or(SHARES, |share| (share, share)),
             abandons: tuning.abandons,
+            known: BTreeSet::new(),
+            forced: None,
+            judged: None,
         }
     }
 
@@ -73,12 +88,32 @@ impl HlsJs {
         self.first_byte.push(seconds.max(LEAST_FIRST_BYTE_S), weight);
     }
 
+    /// How long the level's playlist takes: as long as a first byte, if it is not there yet.
+    fn playlist_s(&self, level: usize) -> f64 {
+        if self.known.contains(&level) { 0.0 } else { self.first_byte_s() }
+    }
+
+    fn begin_anew(&mut self, bps: f64) {
+        self.throughput = EwmaPair::new(HALF_LIVES_S.0, HALF_LIVES_S.1);
+        self.first_byte = Ewma::new(HALF_LIVES_S.1);
+        self.default_bps = Some(bps);
+    }
+
+    /// The segment that comes is given up: the lowest level is next, and its rate is the throughput.
+    fn give_up(&mut self, now: &Situation<'_>, why: String) -> Decision {
+        let bps = now.ladder.bps(0);
+        self.begin_anew(bps);
+        self.forced = Some(0);
+        Decision::at_once(0, bps, why)
+    }
+
     /// The highest level up to `highest` that needs at most its share of `bps` and whose fetch takes less than `within_s`.
     fn best(&self, now: &Situation<'_>, bps: f64, highest: usize, within_s: f64, by: &By) -> Option<usize> {
         let (before, first_byte_s) = (now.level.unwrap_or(0), self.first_byte_s());
         (0..=highest).rev().find(|&level| {
             let usable = bps * if level > before { by.shares.1 } else { by.shares.0 };
-            let fetch_s = first_byte_s + now.ladder.bps(level) * by.segment_s / usable;
+            let fetch_s =
+                first_byte_s + now.ladder.bps(level) * by.segment_s / usable + self.playlist_s(level);
             usable >= now.ladder.bps(level) && (now.live.is_some() || fetch_s < within_s)
         })
     }
@@ -110,6 +145,13 @@ impl Rule for HlsJs {
                 format!("the first: the throughput is taken to be {kbps:.0} kbit/s"),
             );
         }
+        if let Some(level) = self.forced {
+            return Decision::at_once(
+                level,
+                bps,
+                format!("throughput {kbps:.0} kbit/s, after what came too slowly"),
+            );
+        }
         let by = By { shares: self.shares, segment_s: now.ladder.segment.as_secs_f64() };
         let lasts_s = lasts_s(now);
         if lasts_s > 0.0
@@ -129,7 +171,9 @@ impl Rule for HlsJs {
             return;
         }
         let waited_s = fetched.first_byte.saturating_sub(fetched.asked).as_secs_f64();
-        let took_s = fetched.done.saturating_sub(fetched.asked).as_secs_f64();
+        let took_s = fetched.appended.saturating_sub(fetched.asked).as_secs_f64();
+        self.known.insert(fetched.level);
+        self.forced = self.forced.filter(|level| *level != fetched.level);
         self.sample_first_byte(waited_s);
         self.sample(took_s - waited_s.min(self.first_byte_s()), fetched.bytes);
     }
@@ -138,6 +182,10 @@ impl Rule for HlsJs {
         let is_whole = progress.bytes > 0 && progress.of == Some(progress.bytes);
         if !self.abandons || progress.level == 0 || is_whole || now.level.is_none() {
             return None;
+        }
+        if let Some((_, due)) = self.judged.filter(|(asked, _)| *asked == progress.asked) {
+            let why = || "it still comes too slowly".to_owned();
+            return due.filter(|due| now.now >= *due).map(|_| self.give_up(now, why()));
         }
         let (segment_s, first_byte_s) = (now.ladder.segment.as_secs_f64(), self.first_byte_s());
         let (lasts_s, loading_s) = (lasts_s(now), now.now.saturating_sub(progress.asked).as_secs_f64());
@@ -162,7 +210,7 @@ impl Rule for HlsJs {
         let at_bps = coming_bps.unwrap_or(bps);
         let (mut level, mut other_s) = (0, f64::INFINITY);
         for lower in (1..progress.level).rev() {
-            other_s = first_byte_s + segment_s * now.ladder.bps(lower) / at_bps;
+            other_s = first_byte_s + segment_s * now.ladder.bps(lower) / at_bps + self.playlist_s(lower);
             if other_s < lasts_s.min(segment_s + first_byte_s) {
                 level = lower;
                 break;
@@ -177,17 +225,20 @@ impl Rule for HlsJs {
         }
         let rate = now.ladder.bps(level);
         if self.bps(now.ladder) * self.shares.1 > rate {
-            self.throughput = EwmaPair::new(HALF_LIVES_S.0, HALF_LIVES_S.1);
-            self.first_byte = Ewma::new(HALF_LIVES_S.1);
-            self.default_bps = Some(rate);
+            self.begin_anew(rate);
         }
-        let level =
-            self.best(now, rate, level, lasts_s, &By { shares: (1.0, 1.0), segment_s }).unwrap_or(level);
+        let by = By { shares: (1.0, 1.0), segment_s };
+        let level = self.best(now, rate, level, lasts_s, &by).unwrap_or(level);
+        self.forced = Some(level);
+        let is_at_once = rest_s > 2.0 * other_s;
+        let due = if is_at_once { now.now } else { now.now + Duration::from_nanos((other_s * 1e9) as u64) };
+        // The lowest level is next, but what comes is not given up for it.
+        self.judged = Some((progress.asked, (level > 0).then_some(due)));
         let why = format!(
             "the rest takes {rest_s:.1} s at {:.0} kbit/s, the buffer lasts {lasts_s:.1} s",
             at_bps / 1e3
         );
-        Some(Decision::at_once(level, at_bps, why))
+        (level > 0 && is_at_once).then(|| self.give_up(now, why))
     }
 }
 

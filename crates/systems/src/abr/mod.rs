@@ -139,6 +139,10 @@ pub struct Fetched {
     pub first_byte: Duration,
     /// When the last came, or it was given up.
     pub done: Duration,
+    /// When the player's page had read it.
+    pub seen: Duration,
+    /// When the player had given it to the decoder.
+    pub appended: Duration,
     /// How long the player waited in reading: without the time in which it did not want to read.
     pub reading: Duration,
     /// It was given up for another level.
@@ -218,15 +222,26 @@ pub trait Rule: Send {
         let _ = (fetched, now);
     }
 
-    /// A segment was there again in no time: a browser's cache had it, and it tells nothing of the link.
+    /// A segment was there again in no time: a browser's cache had it. It is the situation's segment.
     fn cache_had(&mut self, level: usize, now: &Situation<'_>) {
         let _ = (level, now);
     }
 
-    /// Whether the segment that comes is to be given up, and for which level; asked as its bytes come and at least each
-    /// 100 ms. The player asks no more about a segment that it fetches a second time.
+    /// Whether the segment that comes is to be given up, and for which level; asked as its bytes come, when all of them came
+    /// and at least each 100 ms. A rule that gives up no segment twice remembers its
+    /// number.
     fn abandon(&mut self, progress: &Progress, now: &Situation<'_>) -> Option<Decision> {
         let _ = (progress, now);
+        None
+    }
+
+    /// How far apart two such questions are at least, as bytes come.
+    fn asked_each(&self) -> Duration {
+        Duration::from_millis(50)
+    }
+
+    /// When it is to be asked about the segment that comes though no bytes do, since the session's first request.
+    fn looks_again(&self) -> Option<Duration> {
         None
     }
 

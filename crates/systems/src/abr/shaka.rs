@@ -1,6 +1,6 @@
 //! Shaka Player.
 
-use streamgauge_base::Duration;
+use streamgauge_base::{Duration, RandomStream};
 
 use super::estimate::EwmaPair;
 use super::{Decision, Fetched, Progress, Rule, Situation, Tuning};
@@ -9,14 +9,14 @@ use super::{Decision, Fetched, Progress, Rule, Situation, Tuning};
 const HALF_LIVES_S: (f64, f64) = (2.0, 5.0);
 /// Bytes of a sample, and time, below which it is ignored (`minBytes`, `cacheLoadThreshold`).
 const LEAST_BYTES: u64 = 16_000;
-const LEAST_S: f64 = 0.005;
-/// A segment that comes is a sample each time that so long has passed.
-const SAMPLE: Duration = Duration::from_millis(100);
+const LEAST_MS: u64 = 5;
+/// A segment that comes is a sample each time that more than so many ms have passed.
+const SAMPLE_MS: u64 = 100;
 /// Bytes from which the averages are believed (`minTotalBytes`), and what the throughput is taken to be before.
 const ENOUGH_BYTES: u64 = 128_000;
 const DEFAULT_BPS: f64 = 1e6;
-/// Time between choices (`switchInterval`).
-const INTERVAL: Duration = Duration::from_secs(8);
+/// Time between choices, in ms (`switchInterval`).
+const INTERVAL_MS: u64 = 8000;
 /// Of the throughput, what a level may need (`bandwidthDowngradeTarget`).
 const SHARE: f64 = 0.95;
 
@@ -24,18 +24,20 @@ const SHARE: f64 = 0.95;
 ///
 /// A level is chosen as samples come, at most each 8 s and first when 128 kB came: the highest within 0.95 of the throughput.
 /// (A level is kept up to the next one's rate over 0.85, but of the levels that are right the highest is taken, and the next
-/// is right from its rate over 0.95: the 0.85 decides nothing.) If that happens while a segment comes, up or down, the segment
-/// is given up if one of the new level comes before the buffer is empty, or is smaller than what is missing.
+/// is right from its rate over 0.95: the 0.85 decides nothing.) The segment that comes meanwhile is given up, even if its last
+/// bytes made the choice: it is held by the prefetch of the level before, which `switchStream` clears
+/// (`media/segment_prefetch.js`). The weighing in `StreamingEngine.shouldAbortCurrentRequest_` comes too late to keep it.
 pub struct Shaka {
     throughput: EwmaPair,
     bytes: u64,
     level: usize,
-    chosen: Option<Duration>,
+    /// When the last choice was, in ms.
+    chosen: Option<u64>,
     is_started: bool,
-    /// Of the segment that comes: when it was asked for, and up to when and which byte samples were taken.
-    sampled: Option<(Duration, Duration, u64)>,
-    /// A segment came whole.
-    has_media: bool,
+    /// Of the segment that comes: when it was asked for, and up to which ms and which byte samples were taken.
+    sampled: Option<(Duration, u64, u64)>,
+    /// Its clock counts whole ms (`Date.now()`); how far into one the session begins is drawn.
+    begins: Duration,
     default_bps: f64,
     share: f64,
     abandons: bool,
@@ -44,6 +46,7 @@ pub struct Shaka {
 impl Shaka {
     /// Without history.
     pub fn new(tuning: &Tuning) -> Self {
+        let mut drawn = RandomStream::named(tuning.seed, "shaka", "clock");
         Shaka {
             throughput: EwmaPair::new(HALF_LIVES_S.0, HALF_LIVES_S.1),
             bytes: 0,
@@ -51,7 +54,7 @@ impl Shaka {
             chosen: None,
             is_started: false,
             sampled: None,
-            has_media: false,
+            begins: Duration::from_nanos(drawn.below(1_000_000)),
             default_bps: tuning.initial.map_or(DEFAULT_BPS, |rate| rate.as_bps() as f64),
             share: tuning.safety_factor.unwrap_or(SHARE),
             abandons: tuning.abandons,
@@ -62,34 +65,38 @@ impl Shaka {
         self.throughput.lower().filter(|_| self.bytes >= ENOUGH_BYTES).unwrap_or(self.default_bps)
     }
 
-    fn sample(&mut self, bytes: u64, time: Duration) {
-        let seconds = time.as_secs_f64();
-        if bytes >= LEAST_BYTES && seconds >= LEAST_S {
+    fn ms(&self, at: Duration) -> u64 {
+        (at + self.begins).as_nanos() / 1_000_000
+    }
+
+    fn sample(&mut self, bytes: u64, ms: u64) {
+        if bytes >= LEAST_BYTES && ms >= LEAST_MS {
             self.bytes += bytes;
-            self.throughput.push(bytes as f64 * 8.0 / seconds, seconds);
+            self.throughput.push(bytes as f64 * 8e3 / ms as f64, ms as f64 / 1e3);
         }
     }
 
     fn choose(&mut self, now: &Situation<'_>) {
         let speed = now.live.map_or(1.0, |live| live.speed);
         self.level = now.ladder.at_most(self.share * self.bps() / speed);
-        self.chosen = Some(now.now);
+        self.chosen = Some(self.ms(now.now));
     }
 
     /// Chooses if it is time to.
     fn suggest(&mut self, now: &Situation<'_>) {
         let is_first = !self.is_started && self.bytes >= ENOUGH_BYTES;
         self.is_started |= is_first;
-        let is_due = self.chosen.is_some_and(|at| now.now.saturating_sub(at) >= INTERVAL);
+        let ms = self.ms(now.now);
+        let is_due = self.chosen.is_some_and(|at| ms.saturating_sub(at) >= INTERVAL_MS);
         if is_first || self.is_started && is_due {
             self.choose(now);
         }
     }
 
-    /// Up to when and which byte of the segment that was asked for then samples were taken.
-    fn sampled(&self, asked: Duration) -> (Duration, u64) {
+    /// Up to which ms and which byte of the segment that was asked for then samples were taken.
+    fn sampled(&self, asked: Duration) -> (u64, u64) {
         let same = self.sampled.filter(|(of, ..)| *of == asked);
-        same.map_or((asked, 0), |(_, until, bytes)| (until, bytes))
+        same.map_or((self.ms(asked), 0), |(_, until, bytes)| (until, bytes))
     }
 }
 
@@ -100,7 +107,7 @@ impl Rule for Shaka {
         }
         let why = format!(
             "chosen {:.1} s ago; throughput {:.0} kbit/s now",
-            self.chosen.map_or(0.0, |at| now.now.saturating_sub(at).as_secs_f64()),
+            self.chosen.map_or(0.0, |at| self.ms(now.now).saturating_sub(at) as f64 / 1e3),
             self.bps() / 1e3
         );
         Decision::at_once(self.level.min(now.ladder.top()), self.bps(), why)
@@ -109,49 +116,35 @@ impl Rule for Shaka {
     fn fetched(&mut self, fetched: &Fetched, now: &Situation<'_>) {
         if !fetched.abandoned {
             let (until, bytes) = self.sampled(fetched.asked);
-            self.sample(fetched.bytes.saturating_sub(bytes), fetched.done.saturating_sub(until));
-            self.suggest(now);
-            self.has_media = true;
+            let ms = self.ms(fetched.seen).saturating_sub(until);
+            self.sample(fetched.bytes.saturating_sub(bytes), ms);
+            // The page chooses when it has read the end, which is later than that came.
+            self.suggest(&Situation { now: now.now.max(fetched.seen), ..*now });
         }
         self.sampled = None;
     }
 
     fn abandon(&mut self, progress: &Progress, now: &Situation<'_>) -> Option<Decision> {
         let (until, bytes) = self.sampled(progress.asked);
-        let (time, more) = (now.now.saturating_sub(until), progress.bytes.saturating_sub(bytes));
-        if time <= SAMPLE || more < LEAST_BYTES {
+        let ms = self.ms(now.now);
+        let (time_ms, more) = (ms.saturating_sub(until), progress.bytes.saturating_sub(bytes));
+        let is_whole = progress.of == Some(progress.bytes);
+        if !is_whole && (time_ms <= SAMPLE_MS || more < LEAST_BYTES) {
             return None;
         }
-        self.sampled = Some((progress.asked, now.now, progress.bytes));
-        self.sample(more, time);
-        let before = self.level;
+        self.sampled = Some((progress.asked, ms, progress.bytes));
+        self.sample(more, time_ms);
         self.suggest(now);
-        if self.level == before || self.level == progress.level || !self.abandons {
+        if self.level == progress.level || !self.abandons {
             return None;
         }
-        if !self.has_media {
-            // Of the other stream no segment is known yet, and then nothing is weighed (5.2.12, `StreamingEngine`'s decision
-            // whether to abort; seen so in the player itself).
-            let why = format!("throughput {:.0} kbit/s, by the first that came", self.bps() / 1e3);
-            return Some(Decision::at_once(self.level, self.bps(), why));
-        }
-        let new_bytes = now.ladder.bytes(self.level, progress.segment);
-        let missing = progress.of.map_or(0, |of| of.saturating_sub(progress.bytes)) as f64;
-        let fetch_s = new_bytes * 8.0 / self.bps();
-        let buffer_s = now.buffer.as_secs_f64();
-        let kbps = self.bps() / 1e3;
-        let why = if fetch_s < buffer_s {
-            format!(
-                "throughput {kbps:.0} kbit/s; the other takes {fetch_s:.1} s, the buffer lasts {buffer_s:.1} s"
-            )
-        } else if missing > new_bytes {
-            format!(
-                "throughput {kbps:.0} kbit/s; {missing:.0} bytes are missing, the other has {new_bytes:.0}"
-            )
-        } else {
-            return None;
-        };
+        let why = format!("another level is chosen at a throughput of {:.0} kbit/s", self.bps() / 1e3);
         Some(Decision::at_once(self.level, self.bps(), why))
+    }
+
+    /// `HttpFetchPlugin` looks at each piece that it reads.
+    fn asked_each(&self) -> Duration {
+        Duration::ZERO
     }
 }
 
@@ -185,10 +178,10 @@ mod tests {
     #[test]
     fn small_and_cached_samples_are_ignored() {
         let mut rule = Shaka::new(&Tuning::default());
-        rule.sample(15_999, s(1.0));
-        rule.sample(1_000_000, s(0.004));
+        rule.sample(15_999, 1000);
+        rule.sample(1_000_000, 4);
         assert_eq!((rule.bytes, rule.throughput.lower()), (0, None));
-        rule.sample(128_000, s(0.5));
+        rule.sample(128_000, 500);
         assert!((rule.bps() - 2_048_000.0).abs() < 1.0);
     }
 
@@ -207,30 +200,43 @@ mod tests {
         assert!((rule.throughput.weight() - 2.0).abs() < 1e-9 && (rule.bps() - 2e6).abs() < 1.0);
     }
 
-    /// 128 kB come in 4 s: 256 kbit/s, level 0. Of 3200 kbit 2176 are missing, and the lower has 800; with 4 s of buffer
-    /// it would also come in time (3.1 s). The first segment is given up whatever is missing.
+    /// 128 kB come in 4 s: 256 kbit/s, level 0. What is missing, and what is held, decides nothing.
     #[test]
-    fn a_choice_while_a_segment_comes_may_give_it_up() {
+    fn a_choice_while_a_segment_comes_gives_it_up() {
         let ladder = ladder(&[200, 800], 4);
-        let slow = coming(1, 1024.0, 3200.0, 0.0, 0.1);
-        let given_up = |buffer_s, slow: &Progress, tuning| {
+        let given_up = |buffer_s, of_kbit, tuning| {
             let mut rule = made("shaka", tuning);
             assert_eq!(rule.decide(&start(&ladder)).level, 1);
-            if buffer_s > 0.0 {
-                // Too small for a sample.
-                rule.fetched(&came(1, 100.0, 0.0, 0.0, 0.1), &at(playing(&ladder, 1, 2.0), 0.1));
-            }
-            rule.abandon(slow, &at(playing(&ladder, 1, buffer_s), 4.0)).map(|decision| decision.level)
+            let coming = coming(1, 1024.0, of_kbit, 0.0, 0.1);
+            rule.abandon(&coming, &at(playing(&ladder, 1, buffer_s), 4.0)).map(|decision| decision.level)
         };
-        let almost = coming(1, 1024.0, 1724.0, 0.0, 0.1);
-        for first in [&slow, &almost] {
-            assert_eq!(given_up(0.0, first, Tuning::default()), Some(0));
+        for buffer_s in [0.0, 0.1, 3.2] {
+            for of_kbit in [3200.0, 1724.0, 1024.0] {
+                assert_eq!(given_up(buffer_s, of_kbit, Tuning::default()), Some(0), "{buffer_s} {of_kbit}");
+            }
         }
-        assert_eq!(given_up(0.1, &slow, Tuning::default()), Some(0));
-        // 700 kbit are missing, fewer than the lower level has.
-        assert_eq!(given_up(3.0, &almost, Tuning::default()), None);
-        assert_eq!(given_up(3.2, &almost, Tuning::default()), Some(0));
-        assert_eq!(given_up(3.2, &almost, Tuning { abandons: false, ..Tuning::default() }), None);
+        assert_eq!(given_up(3.2, 1724.0, Tuning { abandons: false, ..Tuning::default() }), None);
+        // 1000 kbit are no 128 kB yet.
+        let mut rule = made("shaka", Tuning::default());
+        rule.decide(&start(&ladder));
+        assert_eq!(
+            rule.abandon(&coming(1, 1000.0, 1000.0, 0.0, 0.1), &at(playing(&ladder, 1, 3.0), 4.0)),
+            None
+        );
+    }
+
+    /// Eight seconds after the first choice there is another, in the middle of the segment that took the first one's place.
+    #[test]
+    fn what_took_anothers_place_is_given_up_too() {
+        let ladder = ladder(&[200, 800], 4);
+        let mut rule = made("shaka", Tuning::default());
+        rule.decide(&start(&ladder));
+        let slow = coming(1, 1024.0, 3200.0, 0.0, 0.1);
+        assert!(rule.abandon(&slow, &at(playing(&ladder, 1, 2.0), 4.0)).is_some());
+        let fast = |kbit| coming(0, kbit, 30_000.0, 4.0, 4.1);
+        assert_eq!(rule.abandon(&fast(15_000.0), &at(playing(&ladder, 0, 2.0), 11.9)), None);
+        let decision = rule.abandon(&fast(20_000.0), &at(playing(&ladder, 0, 2.0), 12.1));
+        assert_eq!(decision.map(|decision| decision.level), Some(1));
     }
 
     proptest! {

@@ -59,6 +59,8 @@ pub fn came(level: usize, kbit: f64, asked_s: f64, wait_s: f64, took_s: f64) -> 
         asked: s(asked_s),
         first_byte: s(asked_s + wait_s),
         done: s(asked_s + took_s),
+        seen: s(asked_s + took_s),
+        appended: s(asked_s + took_s),
         reading: s(took_s),
         abandoned: false,
     }

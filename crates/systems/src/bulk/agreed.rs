@@ -1,11 +1,11 @@
 //! Greedy TCP as iperf3 has it: the ends exchange settings on a TCP connection for that alone, and then open the one that
 //! carries data.
 //!
-//! The player names the test, the server asks what it wants, is told so and asks for the connection of the data, on which
-//! the player names the test again. With `iperf3 --reverse` the server then writes at once. What they exchange after
-//! the data is left out.
+//! The player names the test, the server asks for its options, receives them and asks for the connection of
+//! the data, on which the player names the test again. With `iperf3 --reverse` the server then writes at
+//! once. Messages after the data are left out.
 
-use streamgauge_base::{Chunk, Event, Instant};
+use streamgauge_base::{Chunk, Duration, Event, Instant, RandomStream};
 use streamgauge_plan::TcpSpec;
 
 use super::{BulkPlayer, BulkServer, DATA, PORT};
@@ -17,13 +17,19 @@ use crate::machines::{Channel, Machines};
 const COOKIE: u32 = 37;
 /// A state.
 const STATE: u32 = 1;
-/// What the player wants: a length, then a text, of this length where few options are set.
+/// The player's options: a length, then a text, of this length where few options are set.
 const WANTED: [u32; 2] = [4, 139];
 /// iperf3 has one client, and connects twice.
 const BACKLOG: u32 = 2;
+/// Least and greatest time that iperf3 3.12 took, over 12 runs on a loopback interface, from the name on the data's
+/// connection to the two states that start the test.
+const START_TAKES: [Duration; 2] = [Duration::from_micros(1_300), Duration::from_micros(8_400)];
+/// From those to the first data.
+const DATA_TAKES: [Duration; 2] = [Duration::from_micros(10), Duration::from_micros(400)];
 
-/// Both ends.
-pub fn machines(bytes: Option<u64>, tcp: &TcpSpec) -> Machines {
+/// Returns both ends. The times that the server's program takes are drawn from `seed` and `flow`: they decide
+/// how full a token bucket is when data begin, and so which of several lasting states TCP falls into.
+pub fn machines(bytes: Option<u64>, tcp: &TcpSpec, flow: &str, seed: u64) -> Machines {
     let listener = Carrier::Listener { port: PORT, settings: tcp.clone(), backlog: BACKLOG };
     Machines {
         channels: vec![Channel { id: DATA, carrier: listener }],
@@ -31,7 +37,8 @@ pub fn machines(bytes: Option<u64>, tcp: &TcpSpec) -> Machines {
             control: None,
             data: None,
             told: 0,
-            started: false,
+            start: Start::Awaited,
+            draws: RandomStream::named(seed, flow, "bulk_control"),
             inner: BulkServer::new(bytes),
         }),
         player: Box::new(Player {
@@ -46,10 +53,24 @@ pub fn machines(bytes: Option<u64>, tcp: &TcpSpec) -> Machines {
 struct Server {
     control: Option<ChannelId>,
     data: Option<ChannelId>,
-    /// Bytes that the player has said on the control connection.
+    /// Bytes that the player has sent on the control connection.
     told: u32,
-    started: bool,
+    start: Start,
+    draws: RandomStream,
     inner: BulkServer,
+}
+
+/// How far the server is towards the first data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Start {
+    /// The data's connection has no name yet.
+    Awaited,
+    /// The program prepares the test.
+    Prepares { until: Instant },
+    /// It has announced the test on the control connection.
+    Announced { until: Instant },
+    /// Data flow, or never will.
+    Over,
 }
 
 impl Server {
@@ -66,16 +87,35 @@ impl Server {
         }
     }
 
-    /// The player has named the test on the data's connection: the test starts, and runs.
-    fn start(&mut self, data: ChannelId, io: &mut dyn Io) {
+    /// Prepares the test, which the player has named on the data's connection.
+    fn prepare(&mut self, now: Instant, data: ChannelId, io: &mut dyn Io) {
         while io.read(data, usize::MAX).is_some() {}
-        if !std::mem::replace(&mut self.started, true)
-            && let Some(control) = self.control
+        if self.start == Start::Awaited {
+            self.start = Start::Prepares { until: now + self.takes(START_TAKES) };
+        }
+    }
+
+    /// Starts and runs the test, when the program is ready.
+    fn go_on(&mut self, now: Instant, io: &mut dyn Io) {
+        let (Some(control), Some(data)) = (self.control, self.data) else { return };
+        if let Start::Prepares { until } = self.start
+            && until <= now
         {
             io.write(control, Chunk::filler(STATE));
             io.write(control, Chunk::filler(STATE));
+            self.start = Start::Announced { until: now + self.takes(DATA_TAKES) };
+        }
+        if let Start::Announced { until } = self.start
+            && until <= now
+        {
+            self.start = Start::Over;
             self.inner.begin(data, io);
         }
+    }
+
+    /// Returns a time between the two, drawn by whole nanoseconds.
+    fn takes(&mut self, [least, most]: [Duration; 2]) -> Duration {
+        least + Duration::from_nanos(self.draws.below(most.as_nanos() - least.as_nanos() + 1))
     }
 }
 
@@ -85,18 +125,27 @@ impl App for Server {
             Input::Accepted { channel, .. } if self.control.is_none() => self.control = Some(channel),
             Input::Accepted { channel, .. } => self.data = Some(channel),
             Input::Readable(channel) if Some(channel) == self.control => self.hear(channel, io),
-            Input::Readable(channel) if Some(channel) == self.data => self.start(channel, io),
-            // Whatever is said on the data's connection afterwards starts nothing.
+            Input::Readable(channel) if Some(channel) == self.data => self.prepare(now, channel, io),
+            Input::Timeout => self.go_on(now, io),
+            // The data's connection starts nothing any more.
             Input::Closed(channel, _) if Some(channel) == self.control => {
-                self.started = true;
+                self.start = Start::Over;
                 io.close(channel);
             }
-            other => self.inner.handle(now, other, io),
+            other => {
+                if matches!(other, Input::Closed(..) | Input::Stop) {
+                    self.start = Start::Over;
+                }
+                self.inner.handle(now, other, io);
+            }
         }
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        None
+        match self.start {
+            Start::Prepares { until } | Start::Announced { until } => Some(until),
+            Start::Awaited | Start::Over => None,
+        }
     }
 
     fn poll_event(&mut self) -> Option<Event> {
@@ -107,9 +156,9 @@ impl App for Server {
 struct Player {
     to_server: Carrier,
     control: Option<ChannelId>,
-    /// Bytes that the server has said on the control connection, each a state.
+    /// Bytes that the server has sent on the control connection, each a state.
     states: u32,
-    /// Of the data's connection; of the control connection until that is opened.
+    /// Machine of the data's connection; of the control connection until that is opened.
     inner: BulkPlayer,
 }
 
@@ -142,7 +191,7 @@ impl App for Player {
                 self.control = Some(control);
                 self.inner = BulkPlayer::on(control);
             }
-            // So few bytes go into any send buffer.
+            // This few bytes fit any send buffer.
             Input::Opened(channel) => {
                 io.write(channel, Chunk::filler(COOKIE));
             }
@@ -176,8 +225,6 @@ impl App for Player {
 
 #[cfg(test)]
 mod tests {
-    use streamgauge_base::Duration;
-
     use super::*;
     use crate::bulk::BulkSpec;
     use crate::describe::System as _;
@@ -185,7 +232,7 @@ mod tests {
 
     fn pair(bytes: Option<u64>) -> Pair {
         let pipe = Pipe { stream_bytes_per_s: Some(1_000_000), begins_with_stream: false, ..Pipe::default() };
-        let machines = machines(bytes, &BulkSpec::usual().tcp);
+        let machines = machines(bytes, &BulkSpec::usual().tcp, "d", 1);
         let mut pair = Pair::new(machines.server, machines.player, pipe);
         pair.listens(DATA, PORT);
         pair

@@ -24,13 +24,13 @@ pub const DATA: ChannelId = ChannelId(0);
 /// The server's port: iperf3's.
 pub const PORT: u16 = 5201;
 
-/// What is offered at once where there is no end: more than any send buffer takes.
+/// Bytes offered at once where there is no end: more than any send buffer holds.
 const OFFER: u64 = 1 << 30;
 
-/// What it may be ahead of acknowledgements: more than any window here, as of a program that always has more to write.
+/// Its lead over acknowledgements: more than any window here, as of a program that always has more to write.
 const MOST_AHEAD: u64 = 4 << 20;
 
-/// Of a segment with timestamps.
+/// Header bytes of a segment with timestamps.
 const TCP_AND_IP_BYTES: u32 = 52;
 
 impl System for BulkSpec {
@@ -50,7 +50,7 @@ impl System for BulkSpec {
         tcp_last(Self::fields())
     }
 
-    fn machines(&self, _: &str, _: u64) -> Result<Machines, Refusal> {
+    fn machines(&self, flow: &str, seed: u64) -> Result<Machines, Refusal> {
         if let Some(arrivals) = &self.arrivals {
             if self.bytes.is_some() {
                 let what = "each transfer has its own size; leave this out, or the arrivals";
@@ -63,7 +63,7 @@ impl System for BulkSpec {
             return Ok(transfers::machines(&arrivals.0, &self.tcp));
         }
         if self.control_connection {
-            return Ok(agreed::machines(self.bytes, &self.tcp));
+            return Ok(agreed::machines(self.bytes, &self.tcp, flow, seed));
         }
         let carrier = Carrier::Tcp { port: PORT, settings: self.tcp.clone() };
         Ok(Machines {
@@ -81,11 +81,16 @@ impl System for BulkSpec {
         Some(&self.tcp)
     }
 
-    /// A stream takes any rate. Transfers are as many as they are: all but the last, over the time to its arrival.
+    fn begins_with_control(&self) -> bool {
+        self.control_connection && self.arrivals.is_none()
+    }
+
+    /// Returns `None`: a stream uses any rate. Transfers are as many as they are: all but the last, over the
+    /// time to its arrival.
     fn wanted_bps(&self, link_bytes: u32) -> Option<f64> {
         let transfers = &self.arrivals.as_ref()?.0;
         let [first, .., last] = &transfers[..] else { return None };
-        // Asked of plans that nobody has checked too: any numbers may be in them.
+        // Asked for unchecked plans too: any numbers may be in them.
         let mss = u64::from(self.tcp.mss).max(1);
         let overhead = u128::from(TCP_AND_IP_BYTES) + u128::from(link_bytes);
         let octets = |bytes: u64| u128::from(bytes) + u128::from(bytes.div_ceil(mss)) * overhead;

@@ -6,7 +6,8 @@ use super::DATA;
 use crate::app::{App, ChannelId, CloseReason, Input, Io};
 use crate::outbox::{MEDIA_END, Outbox};
 
-/// Reads whatever arrives, at once. Stopped, it resets the connection, as the kernel does for a reader that is gone.
+/// Reads all arrivals at once. Stopped, it resets the connection, as the kernel does for a reader that is
+/// gone.
 pub struct BulkPlayer {
     data: ChannelId,
     received: u64,

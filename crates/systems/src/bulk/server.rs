@@ -19,7 +19,7 @@ impl BulkServer {
         BulkServer { data: DATA, left: bytes, open: false, paused: false }
     }
 
-    /// The same, on a channel that was accepted.
+    /// Begins likewise, on a channel that was accepted.
     pub(super) fn begin(&mut self, data: ChannelId, io: &mut dyn Io) {
         self.data = data;
         self.open = true;

@@ -1,4 +1,4 @@
-//! What a plan says of greedy TCP.
+//! A plan's settings of greedy TCP.
 
 use serde::{Deserialize, Serialize};
 use streamgauge_plan::{Arrivals, TcpSpec, settings};
@@ -13,8 +13,8 @@ settings! {
         /// How much; no end if left out.
         #[serde(default)]
         pub bytes: Option<u64> => |p| p.least(1),
-        /// Whether the ends first exchange settings on a TCP connection for that alone, so that data begin three round trips
-        /// later. iperf3, which emu runs, always does, whatever is set.
+        /// Whether the ends first exchange settings on a TCP connection of their own. Data then begin three
+        /// round trips later. iperf3, which emu runs, always does, regardless of this.
         /// Source: iperf3 3.12, its packets
         #[serde(default)]
         pub control_connection: bool,

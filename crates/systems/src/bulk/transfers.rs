@@ -21,10 +21,10 @@ pub const FAILED: &str = "transfer_failed";
 /// Handshakes that may wait: Linux's default (`net.core.somaxconn`).
 const BACKLOG: u32 = 4096;
 
-/// What a request is: the transfer's place in the plan, in network order.
+/// Bytes of a request: the transfer's place in the plan, in network order.
 const REQUEST: usize = size_of::<u32>();
 
-/// Both ends of a flow of these, in order of their times.
+/// Returns both ends of a flow of these, in order of their times.
 pub fn machines(transfers: &[Transfer], tcp: &TcpSpec) -> Machines {
     let listener = Carrier::Listener { port: PORT, settings: tcp.clone(), backlog: BACKLOG };
     Machines {
@@ -43,7 +43,7 @@ pub struct Server {
 }
 
 enum Sending {
-    /// What has been read of the request.
+    /// The bytes of the request read so far.
     Asked(Vec<u8>),
     /// Bytes.
     Left(u64),
@@ -81,7 +81,7 @@ impl Server {
         self.open.remove(&channel);
     }
 
-    /// The player has ended a transfer before this end has, or has been stopped.
+    /// Handles a transfer that the player has ended before this end has, or that was cut off as its player was stopped.
     fn given_up(&mut self, channel: ChannelId, why: CloseReason, io: &mut dyn Io) {
         if self.open.remove(&channel).is_some() && why == CloseReason::Finished {
             io.close(channel);
@@ -117,8 +117,8 @@ impl App for Server {
     }
 }
 
-/// The end that opens and reads. While it is paused no transfer arrives: whose time comes then is left out. Stopped, it
-/// resets those under way.
+/// The end that opens and reads. While it is paused no transfer arrives: those due in that time are left out.
+/// Stopped, it resets those under way.
 pub struct Player {
     transfers: Vec<Transfer>,
     to_server: Carrier,
@@ -152,7 +152,7 @@ impl Player {
         }
     }
 
-    /// Opens those whose time has come.
+    /// Opens transfers that are due.
     fn arrive(&mut self, now: Instant, io: &mut dyn Io) {
         while self.due().is_some_and(|at| at <= now) {
             let number = self.next;
@@ -178,7 +178,7 @@ impl Player {
         }
     }
 
-    /// A transfer is over; `why` it has failed, if its bytes have not all arrived.
+    /// Ends a transfer; `why` it has failed, if its bytes have not all arrived.
     fn over(&mut self, now: Instant, channel: ChannelId, why: &str, io: &dyn Io) {
         let Some(Receiving { number, since, bytes }) = self.open.remove(&channel) else { return };
         let asked = self.transfers[number].bytes;
@@ -212,7 +212,7 @@ impl App for Player {
             Input::Start | Input::Timeout => self.arrive(now, io),
             Input::Opened(channel) => {
                 if let Some(one) = self.open.get(&channel) {
-                    // So few bytes go into any send buffer.
+                    // This few bytes fit any send buffer.
                     io.write(channel, Chunk::bytes((one.number as u32).to_be_bytes()));
                 }
             }
@@ -347,7 +347,7 @@ mod tests {
         pair.run(LONG);
         let failed = named(&pair, FAILED);
         assert_eq!((failed.len(), named(&pair, COMPLETE).len()), (3, 0));
-        assert!(failed[1].reason.starts_with("transfer 1: nobody listens on port 5201"), "{failed:?}");
+        assert!(failed[1].reason.starts_with("transfer 1: no listener on port 5201"), "{failed:?}");
         assert!(failed[1].reason.ends_with("; 0 of 998 B"), "{failed:?}");
         assert_eq!(named(&pair, MEDIA_END).len(), 1);
     }

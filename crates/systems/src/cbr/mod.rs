@@ -23,7 +23,8 @@ pub const DATA: ChannelId = ChannelId(0);
 /// The port: mgen's.
 pub const PORT: u16 = 5000;
 
-/// Largest UDP payload of an IPv4 packet (65,535 - 20 - 8). The host sends what is more than 1,472 in fragments.
+/// Largest UDP payload of an IPv4 packet (65,535 - 20 - 8). The host sends datagrams of more than 1,472 in
+/// fragments.
 pub const MAX_PAYLOAD_BYTES: u32 = 65_507;
 
 /// Faster than any clock of ours ticks.

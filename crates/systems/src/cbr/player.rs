@@ -4,7 +4,7 @@ use streamgauge_base::{Event, Instant};
 
 use crate::app::{App, Input, Io};
 
-/// A sink: the record says what arrived.
+/// A sink: the record has the arrivals.
 pub struct CbrPlayer;
 
 impl App for CbrPlayer {

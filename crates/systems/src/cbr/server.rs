@@ -22,7 +22,7 @@ pub struct CbrServer {
 }
 
 impl CbrServer {
-    /// `spec` as checked by [`crate::machines`].
+    /// Returns the server of `spec` as checked by [`crate::machines`].
     pub fn new(spec: &CbrSpec) -> Self {
         let at = |d: Duration| Instant::ZERO + d;
         CbrServer {

@@ -1,4 +1,4 @@
-//! What a plan says of constant bit rate UDP.
+//! A plan's settings of constant bit rate UDP.
 
 use serde::{Deserialize, Serialize};
 use streamgauge_base::{Duration, Ecn};
@@ -29,7 +29,7 @@ settings! {
     }
 }
 
-/// What a sender sets in the ECN field (RFC 3168 section 5).
+/// The sender's value of the ECN field (RFC 3168 section 5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EcnField {

@@ -1,4 +1,4 @@
-//! The two hosts of a flow: each has a forwarder, whose faces are its application and the other host.
+//! The two hosts of a flow: each has a forwarder with two faces, its application and the other host.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::standalone::Answered;
 const APPLICATION: FaceId = FaceId(0);
 const NETWORK: FaceId = FaceId(1);
 
-/// A face that is gone is opened again for what is asked next, but only so long after it was opened before.
+/// A face that is down is opened again for the next request, but only this long after it was last opened.
 const REOPENS_AFTER: Duration = Duration::from_secs(1);
 
 /// Least time between two events `forwarder`.
@@ -33,7 +33,7 @@ struct Node {
 }
 
 impl Node {
-    /// Gives the forwarder what came by the network.
+    /// Gives the forwarder arrivals from the network.
     fn input(&mut self, now: Instant, input: &Input<'_>, io: &mut dyn Io, events: &mut Outbox) {
         for packet in self.face.input(now, input, io, events) {
             self.forwarder.receive(now, NETWORK, packet);
@@ -43,7 +43,7 @@ impl Node {
         }
     }
 
-    /// Sends what the forwarder has for the network; what it has for the application comes back.
+    /// Sends the forwarder's packets for the network; returns those for the application.
     fn output(&mut self, io: &mut dyn Io) -> Vec<FacePacket> {
         let mut inside = Vec::new();
         while let Some((face, packet)) = self.forwarder.next_packet() {
@@ -66,7 +66,7 @@ pub struct ProducerHost {
 }
 
 impl ProducerHost {
-    /// Has what `library` has, under `prefix`.
+    /// Serves the content of `library`, under `prefix`.
     pub fn new(prefix: Name, library: Arc<dyn Library>, settings: &CcnSettings, face: Face) -> Self {
         let mut forwarder = Forwarder::new(&settings.forwarder(0));
         forwarder.route(prefix.clone(), APPLICATION);
@@ -108,10 +108,11 @@ impl App for ProducerHost {
 
 /// The consumer's host, without its player: HTTP in, Interests out.
 ///
-/// Events: `interest_window` (Interests that may be on their way; the smoothed round trip), `interest_timeout` (the segment;
-/// of what, after how long), `object_fetched` (B; what, its Interests, how many expired, how long it took), `object_failed`
-/// (times that a segment was asked for; why), `face_down` (why), `forwarder` (Interests that it passed on so far, and the other
-/// counts; each second while something is asked for).
+/// Events: `interest_window` (Interests that may be in flight; the smoothed round trip), `interest_timeout`
+/// (the segment; its object, and the elapsed time), `object_fetched` (B; its name, its Interests, how many
+/// expired, its duration), `object_failed` (tries of a segment; the reason), `face_down` (the reason),
+/// `forwarder` (Interests that it passed on so far, and the other counts; each second while anything is
+/// requested).
 pub struct ConsumerHost {
     node: Node,
     proxy: Proxy,
@@ -119,14 +120,14 @@ pub struct ConsumerHost {
     /// When its face to the network was opened.
     opened: Instant,
     stopped: bool,
-    /// When it was last given something to do, and when it last told its counts.
+    /// When it last had an input, and when it last reported its counts.
     now: Instant,
     told: Option<Instant>,
     events: Outbox,
 }
 
 impl ConsumerHost {
-    /// Fetches what is under `prefix`. Nonces are drawn from `seed` and the flow `owner`.
+    /// Fetches objects under `prefix`. Nonces are drawn from `seed` and the flow `owner`.
     pub fn new(prefix: Name, settings: &CcnSettings, face: Face, owner: &str, seed: u64) -> Self {
         let mut forwarder = Forwarder::new(&settings.forwarder(settings.store_bytes));
         forwarder.route(prefix.clone(), NETWORK);
@@ -142,12 +143,17 @@ impl ConsumerHost {
         }
     }
 
-    /// Keeps what became of each request until it is taken.
+    /// Keeps the result of each request until it is taken.
     pub fn keep_answered(&mut self) {
         self.proxy.keep_answered();
     }
 
-    /// What became of the next request.
+    /// Closes from now on connections that ask for nothing, or too slowly.
+    pub fn lose_patience(&mut self) {
+        self.proxy.lose_patience();
+    }
+
+    /// Returns the result of the next request.
     pub fn next_answered(&mut self) -> Option<Answered> {
         self.proxy.next_answered()
     }
@@ -166,7 +172,7 @@ impl ConsumerHost {
         self.events.say(now, "forwarder", forwarder.counts().forwarded as f64, "1", forwarder.in_words());
     }
 
-    /// Somebody asks: where the face is gone, another connection is tried.
+    /// Handles a request: where the face is down, another connection is tried.
     fn reopen(&mut self, now: Instant, io: &mut dyn Io) {
         if now.saturating_since(self.opened) >= REOPENS_AFTER && self.node.face.reopen(io) {
             self.opened = now;
@@ -216,7 +222,7 @@ impl App for ConsumerHost {
         if let Input::Refused(_, why) = input
             && self.node.face.is_gone()
         {
-            // Else who asks would wait until each Interest has expired as often as it may.
+            // Else a request would wait until each Interest has expired as often as it may.
             self.proxy.nobody_there(&why.to_string());
         }
         self.work(now, io);

@@ -16,10 +16,10 @@ use crate::outbox::Outbox;
 /// Bytes read from a stream at once.
 const READ_BYTES: usize = 64 << 10;
 
-/// Packets that wait for a stream; what comes behind them is dropped, as a forwarder's queue has an end.
+/// Packets that wait for a stream; later ones are dropped, as a forwarder's queue is finite.
 const MOST_WAITING: usize = 1024;
 
-/// Of a face that has not opened its channel.
+/// The channel of a face that has not opened one.
 const NO_CHANNEL: ChannelId = ChannelId(u32::MAX);
 
 /// A datagram that an Ethernet frame carries whole.
@@ -28,7 +28,7 @@ const MOST_DATAGRAM: usize = 1472;
 /// The same, whether by IPv4 or IPv6.
 const MOST_ANY_DATAGRAM: usize = 1452;
 
-/// What an Interest brought that its answer returns (NDNLPv2, PitToken).
+/// A token in an Interest that its answer returns (NDNLPv2, PitToken).
 pub type PitToken = Box<[u8]>;
 
 /// The face on one of a host's channels.
@@ -41,13 +41,13 @@ pub struct Face {
     dropped: u64,
 }
 
-/// How it comes to its channel.
+/// The way in which it gets its channel.
 enum Way {
     /// It has it.
     There,
     /// It opens it at the start, and may do so again.
     Opens(Carrier),
-    /// Whoever connects brings it; who connects later takes the place of who did before.
+    /// A connecting peer brings it; a later peer replaces an earlier one.
     Listens,
 }
 
@@ -65,21 +65,21 @@ enum Over {
 }
 
 impl Face {
-    /// Over UDP.
+    /// Returns a face over UDP.
     pub fn udp(channel: ChannelId, fragmentation: Fragmentation) -> Self {
         let fragmenter = (fragmentation == Fragmentation::Ndnlp).then(|| Fragmenter::of(MOST_DATAGRAM, 0));
         Face::over(channel, Over::Datagrams { fragmenter, reassembler: Reassembler::default() })
     }
 
-    /// Over UDP to a stranger, in datagrams that fit, by IPv4 or IPv6. The first that is a part has the number `sequence`,
-    /// which should be drawn: he may have parts of an earlier face, and ndnd 1.5 puts none together that begin with 0. Of
-    /// what he cuts no more than `limits` is kept.
+    /// Returns a face over UDP to a stranger, in datagrams that fit, by IPv4 or IPv6. The first that is a
+    /// part has the number `sequence`, which should be drawn: the peer may have parts of an earlier face, and
+    /// ndnd 1.5 reassembles none that begin with 0. At most `limits` of the peer's fragments are kept.
     pub fn datagrams(channel: ChannelId, sequence: u64, limits: ReassemblyLimits) -> Self {
         let fragmenter = Some(Fragmenter::of(MOST_ANY_DATAGRAM, sequence));
         Face::over(channel, Over::Datagrams { fragmenter, reassembler: Reassembler::of(limits) })
     }
 
-    /// Over TCP, by a connection that is there or is being opened.
+    /// Returns a face over TCP, by a connection that is open or being opened.
     pub fn tcp(channel: ChannelId, is_open: bool) -> Self {
         let (reader, outgoing) = (Reader::default(), VecDeque::new());
         Face::over(channel, Over::Stream { reader, outgoing, is_open })
@@ -89,18 +89,19 @@ impl Face {
         Face { channel, way: Way::There, over, is_gone: false, dropped: 0 }
     }
 
-    /// Over TCP, by a connection that it opens itself at the start.
+    /// Returns a face over TCP, by a connection that it opens itself at the start.
     pub fn opening(carrier: Carrier) -> Self {
         Face { way: Way::Opens(carrier), ..Face::tcp(NO_CHANNEL, false) }
     }
 
-    /// Over UDP to a stranger, by a channel that it opens itself at the start; `sequence` as of [`Face::datagrams`].
+    /// Returns a face over UDP to a stranger, by a channel that it opens itself at the start; `sequence` as
+    /// of [`Face::datagrams`].
     pub fn opening_datagrams(carrier: Carrier, sequence: u64) -> Self {
         let face = Face::datagrams(NO_CHANNEL, sequence, ReassemblyLimits::default());
         Face { way: Way::Opens(carrier), ..face }
     }
 
-    /// Over TCP, by the connection that another opens to a listener of its host.
+    /// Returns a face over TCP, by the connection that another opens to a listener of its host.
     pub fn listening() -> Self {
         Face { way: Way::Listens, ..Face::tcp(NO_CHANNEL, false) }
     }
@@ -110,12 +111,12 @@ impl Face {
         if let Over::Stream { outgoing, .. } = &self.over { outgoing.len() } else { 0 }
     }
 
-    /// Some of a packet has come by its stream, and the rest of it is awaited.
+    /// Returns whether some of a packet has come by its stream, and the rest of it is awaited.
     pub fn awaits_rest(&self) -> bool {
         matches!(&self.over, Over::Stream { reader, .. } if !self.is_gone && !reader.is_between_packets())
     }
 
-    /// Nothing goes by it any more.
+    /// Returns whether it can no longer carry anything.
     pub fn is_gone(&self) -> bool {
         self.is_gone
     }
@@ -125,7 +126,7 @@ impl Face {
         self.dropped
     }
 
-    /// What an input of the driver brings.
+    /// Processes an input of the driver, and returns its packets.
     pub(super) fn input(
         &mut self,
         now: Instant,
@@ -135,7 +136,9 @@ impl Face {
     ) -> Vec<FacePacket> {
         let mut came = Vec::new();
         match (*input, &mut self.over) {
-            (Input::Datagram(channel, datagram), Over::Datagrams { .. }) if channel == self.channel => {
+            (Input::Datagram { on: channel, bytes: datagram, .. }, Over::Datagrams { .. })
+                if channel == self.channel =>
+            {
                 came.extend(self.datagram(now, datagram).map(|(packet, _)| packet));
             }
             (Input::Start, _) => {
@@ -175,7 +178,8 @@ impl Face {
         came
     }
 
-    /// The packet that a datagram brings or completes, with what is to be returned with its answer.
+    /// Returns the packet that a datagram contains or completes, with the token to be returned with its
+    /// answer.
     pub(super) fn datagram(
         &mut self,
         now: Instant,
@@ -207,8 +211,8 @@ impl Face {
         true
     }
 
-    /// The next packet of a stream, with what is to be returned with its answer. It reads no further than for that packet.
-    /// Bytes that are none of NDN's end the face.
+    /// Returns the next packet of a stream, with the token to be returned with its answer. It reads no
+    /// further than for that packet. Bytes that are none of NDN's end the face.
     pub(super) fn next(
         &mut self,
         now: Instant,
@@ -250,7 +254,7 @@ impl Face {
         }
     }
 
-    /// What a link's packet carries. An Interest without a nonce is none on a link.
+    /// Returns the content of a link's packet. An Interest without a nonce is none on a link.
     fn opened(&mut self, packet: LpPacket) -> Option<FacePacket> {
         // An idle packet has its header fields alone.
         let fragment = packet.fragment?;
@@ -295,7 +299,7 @@ impl Face {
         }
     }
 
-    /// Returns the datagrams in which a packet goes out; none over a stream, and of one that has no room in them.
+    /// Returns the datagrams of a packet; none over a stream, and for one that has no room in them.
     pub fn datagrams_of(&mut self, packet: &FacePacket, token: Option<PitToken>) -> Vec<Chunk> {
         let bare = bare(packet, token);
         match &mut self.over {
@@ -326,7 +330,7 @@ impl Face {
     }
 }
 
-/// A packet as a link carries it, with what its Interest brought.
+/// Returns a packet as a link carries it, with its Interest's token.
 fn bare(packet: &FacePacket, token: Option<PitToken>) -> LpPacket {
     let bare = match packet {
         FacePacket::Interest(interest) => LpPacket::of(interest.write()),

@@ -1,13 +1,13 @@
 //! Two machines of one host that talk by streams within it: a player, and the proxy that it asks.
 //!
-//! What one writes the other can read at once. A stream holds as much unread as a socket does, so that who reads no more
-//! holds up who writes.
+//! Bytes that one writes can be read by the other at once. A stream holds as much unread as a socket does: a
+//! reader that stops holds up the writer.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use streamgauge_base::{Chunk, Event, Instant};
 
-use crate::app::{App, ChannelError, ChannelId, CloseReason, Input, Io};
+use crate::app::{App, ChannelError, ChannelId, CloseReason, Envelope, Input, Io};
 use crate::carrier::Carrier;
 
 /// Numbers of streams within the host begin here, far from those of its channels to others.
@@ -19,7 +19,7 @@ const SOCKET_BYTES: usize = 64 << 10;
 const PLAYER: usize = 0;
 const PROXY: usize = 1;
 
-/// What an end has of a stream.
+/// One end's state of a stream.
 #[derive(Default)]
 struct Half {
     unread: VecDeque<Chunk>,
@@ -135,7 +135,7 @@ impl Io for HostIo<'_> {
         }
     }
 
-    fn send(&mut self, channel: ChannelId, datagram: Chunk) {
+    fn send_as(&mut self, channel: ChannelId, datagram: Chunk, _: Envelope) {
         if !Self::is_local(channel) {
             self.outside.send(channel, datagram);
         }
@@ -184,7 +184,8 @@ impl Io for HostIo<'_> {
     }
 }
 
-/// A player whose streams all go to a proxy in its host; the proxy has the host's channels to others.
+/// A player with a proxy in its host as the peer of all its streams; the proxy has the host's channels to
+/// others.
 pub struct Host<P, R> {
     player: P,
     proxy: R,
@@ -192,22 +193,22 @@ pub struct Host<P, R> {
 }
 
 impl<P: App, R: App> Host<P, R> {
-    /// Both of them.
+    /// Returns both of them.
     pub fn new(player: P, proxy: R) -> Self {
         Host { player, proxy, streams: Streams::default() }
     }
 
-    /// The player.
+    /// Returns the player.
     pub fn player(&self) -> &P {
         &self.player
     }
 
-    /// The same.
+    /// Returns the same.
     pub fn player_mut(&mut self) -> &mut P {
         &mut self.player
     }
 
-    /// Whom it asks.
+    /// Returns its proxy.
     pub fn proxy(&self) -> &R {
         &self.proxy
     }
@@ -220,7 +221,7 @@ impl<P: App, R: App> Host<P, R> {
         }
     }
 
-    /// Hands over what one has for the other, until both are quiet.
+    /// Passes each one's output to the other, until both are quiet.
     fn settle(&mut self, now: Instant, outside: &mut dyn Io) {
         while let Some((end, channel, notice)) = self.streams.notices.pop_front() {
             let refused = ChannelError::Host("this host has streams to its proxy alone".into());

@@ -1,8 +1,9 @@
 //! Adaptive streaming over content-centric networking: a producer of named segments, forwarders, and a consumer that any
 //! player of HTTP plays from (Muto et al.; NDN Packet Format Specification 0.3).
 //!
-//! Each host of a flow has a [`forwarder`], with a face to the host's own application and one to the other host, over UDP or
-//! TCP. The player is that of [`dash`](crate::dash): it asks a proxy in its host, whose [`consumer`] fetches segments by name.
+//! Each host of a flow has a [`forwarder`], with a face to the host's own application and one to the other
+//! host, over UDP or TCP. The player is that of [`dash`](crate::dash): it sends requests to a proxy in its
+//! host, which fetches segments by name with its [`consumer`].
 
 pub mod consumer;
 mod ends;
@@ -48,16 +49,16 @@ pub const FACE: ChannelId = ChannelId(0);
 /// Connections that may wait to be accepted: one neighbour has one.
 const BACKLOG: u32 = 16;
 
-/// What the player of a trial calls its proxy.
+/// The name of the proxy for the player of a trial.
 const HOST: &str = "proxy";
 
 /// The first component of all names of a trial.
 const PREFIX: &str = "clip";
 
-/// What a Data packet has beside name and content: types, lengths, MetaInfo, signature.
+/// Bytes of a Data packet beside name and content: types, lengths, MetaInfo, signature.
 const DATA_BYTES: u32 = 64;
 
-/// What faces speak, over TCP with these settings or over UDP.
+/// Returns the protocols of faces, over TCP with these settings or over UDP.
 fn protocols(tcp: Option<&TcpSpec>) -> Protocols {
     match tcp {
         None => Protocols::udp(DatagramProtocol::Ndn),
@@ -114,14 +115,13 @@ impl System for CcnSpec {
     }
 
     fn parameters() -> Vec<Parameter> {
-        let chosen = spec::transport("What the forwarders' faces to each other are over.");
+        let chosen = spec::transport("The transport between the forwarders.");
         std::iter::once(chosen).chain(tcp_last(Self::fields())).collect()
     }
 
     fn presets() -> Vec<Presets> {
-        let player = "Whose constants the player has; `rule` and each of the others may still be chosen.";
-        let ccn =
-            "Whose constants consumer, forwarders and producer have: today's NDN, or CCNx of the paper.";
+        let player = "The program that the player's constants are from; other parameters override them.";
+        let ccn = "The source of the constants of all nodes: today's NDN, or the paper's CCNx.";
         vec![
             Presets::new(("player", "player", player), &PlayerKind::NAMED, DashPlayerSettings::of),
             Presets::new(("preset", "network", ccn), &CcnPreset::NAMED, CcnSettings::of),
@@ -148,7 +148,7 @@ impl System for CcnSpec {
         self.player.check().map_err(within("app.ccn.player"))?;
         self.network.check().map_err(within("app.ccn.network"))?;
         if self.player.format.ends_with("ranges") && !self.network.metadata {
-            let what = "byte ranges need the size of what they are of: give metadata: on, or another format";
+            let what = "byte ranges need the size of their object: give metadata: on, or another format";
             return Err(("app.ccn.player.format".into(), what.into()));
         }
         let origin = OriginSettings::default();
@@ -189,7 +189,7 @@ impl System for CcnSpec {
         self.tcp.as_ref()
     }
 
-    /// What the highest level and the sound come to, on average, with what a Data packet adds.
+    /// Returns the average rate of the highest level and the sound, with the overhead of a Data packet.
     fn wanted_bps(&self, link_bytes: u32) -> Option<f64> {
         let top = self.ladder.video.last()?;
         let media = top.bit_rate_bps + self.ladder.audio.as_ref().map_or(0, |audio| audio.bit_rate_bps);

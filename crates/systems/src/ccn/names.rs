@@ -1,8 +1,9 @@
-//! What is called how: objects, their segments, their metadata.
+//! Names of objects, of their segments and of their metadata.
 //!
-//! The object at the path `/a/b` has the name `/prefix/a/b`, its segments `/prefix/a/b/seg=N`. What is percent-encoded in a
-//! path (RFC 3986 section 2.1) is a byte of its component. [`Metadata`](streamgauge_wire::ndn::Metadata) of it is at
-//! `/prefix/a/b/32=metadata`, as real-time data retrieval has it (RDR).
+//! The object at the path `/a/b` has the name `/prefix/a/b`, its segments `/prefix/a/b/seg=N`. A
+//! percent-encoded byte in a path (RFC 3986 section 2.1) is a byte of its component.
+//! [`Metadata`](streamgauge_wire::ndn::Metadata) of it is at `/prefix/a/b/32=metadata`, as real-time data
+//! retrieval has it (RDR).
 
 use streamgauge_wire::ndn::types::GENERIC;
 use streamgauge_wire::ndn::{Component, Name};
@@ -11,17 +12,18 @@ use crate::rtsp::decoded;
 
 const METADATA: &[u8] = b"metadata";
 
-/// What stands for itself in a path, beside letters and digits (RFC 3986 section 3.3).
+/// Characters that a path may contain unencoded, beside letters and digits (RFC 3986 section 3.3).
 const MARKS: &[u8] = b"-._~!$&'()*+,;=:@";
 
-/// The name of what `path` names, without what stands behind a question mark. `None` of a path that is none.
+/// Returns the name for `path`, without the part behind a question mark. `None` of a path that is none.
 pub fn object_of(prefix: &Name, path: &str) -> Option<Name> {
     let parts = path.strip_prefix('/')?.split('/').filter(|part| !part.is_empty());
     let name = prefix.with(parts.map(|part| Component::generic(decoded(part).into_bytes()))).ok()?;
     (name.len() > prefix.len()).then_some(name)
 }
 
-/// The path of an object's name, percent-encoded. `None` if it has a component that is no part of a path.
+/// Returns the path of an object's name, percent-encoded. `None` if it has a component that is no part of a
+/// path.
 pub fn path_of(prefix: &Name, name: &Name) -> Option<String> {
     if !name.starts_with(prefix) || name.len() == prefix.len() {
         return None;
@@ -42,7 +44,7 @@ pub fn path_of(prefix: &Name, name: &Name) -> Option<String> {
     Some(path)
 }
 
-/// The number of the segment of `object` that `name` is.
+/// Returns the number of the segment of `object` that `name` is.
 pub fn segment_of(object: &Name, name: &Name) -> Option<u64> {
     if name.len() != object.len() + 1 || !name.starts_with(object) {
         return None;
@@ -50,12 +52,12 @@ pub fn segment_of(object: &Name, name: &Name) -> Option<u64> {
     name.last()?.as_segment()
 }
 
-/// The name of an object's metadata.
+/// Returns the name of an object's metadata.
 pub fn metadata_of(object: &Name) -> Option<Name> {
     object.child(Component::keyword(METADATA)).ok()
 }
 
-/// What `name` asks the metadata of.
+/// Returns the object with metadata at `name`.
 pub fn object_of_metadata(name: &Name) -> Option<Name> {
     let is_metadata = name.last().is_some_and(|last| last == Component::keyword(METADATA));
     is_metadata.then(|| name.parent())

@@ -1,4 +1,4 @@
-//! The end that has the objects: what its library names by path, as named segments.
+//! The end that has the objects: the content of its library, as named segments.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use super::names::{metadata_of, object_of_metadata, path_of};
 use super::spec::CcnSettings;
 use crate::http::{Library, Resource};
 
-/// What is told of an object, and that there is none, is fresh for so long.
+/// Freshness of an object's metadata, and of the answer that there is none.
 const TOLD_FRESH_MS: u64 = 10;
 
-/// Of what does not change there is one version.
+/// Unchanging objects have one version.
 const VERSION: u64 = 1;
 
 /// Answers Interests out of a library.
@@ -23,12 +23,12 @@ pub struct Producer {
     chunk_bytes: u64,
     freshness_ms: u64,
     answers_unknown: bool,
-    /// Objects may change: what they are now has the number of their entity tag.
+    /// Objects may change: the version of the current content is the number of its entity tag.
     tells_changes: bool,
 }
 
 impl Producer {
-    /// Of what `library` has, under `prefix`.
+    /// Returns a producer of the content of `library`, under `prefix`.
     pub fn new(prefix: Name, library: Arc<dyn Library>, settings: &CcnSettings) -> Self {
         Producer {
             prefix,
@@ -40,7 +40,8 @@ impl Producer {
         }
     }
 
-    /// Of objects that may change: another content is another version, so that caches do not mix them.
+    /// Returns it for objects that may change: another content is another version, and caches do not mix
+    /// them.
     pub fn with_versions(self) -> Self {
         Producer { tells_changes: true, ..self }
     }
@@ -53,8 +54,8 @@ impl Producer {
         u64::from_le_bytes(hash.as_bytes()[..8].try_into().expect("a hash has 32 bytes"))
     }
 
-    /// What answers `interest`; `None` is silence. Content that is filler stays filler, and goes without a signature, where
-    /// it comes as filler ([`Io::keeps_filler`](crate::app::Io::keeps_filler)).
+    /// Returns the answer to `interest`; `None` is silence. Filler content stays filler, and is sent without
+    /// a signature, where it arrives as filler ([`Io::keeps_filler`](crate::app::Io::keeps_filler)).
     pub fn answer(&self, now: Instant, interest: &Interest, keeps_filler: bool) -> Option<FacePacket> {
         match self.find(now, interest, keeps_filler) {
             Ok(data) => Some(FacePacket::Data(data)),
@@ -76,7 +77,7 @@ impl Producer {
         if let Some(object) = object_of_metadata(&interest.name) {
             return self.metadata(now, &object);
         }
-        // Whoever asks for the object itself learns by its first segment how its parts are called.
+        // A consumer that asks for the object itself learns the names of its parts from its first segment.
         match interest.can_be_prefix {
             true => self.segment(
                 now,
@@ -118,7 +119,7 @@ impl Producer {
             filler += piece.len() - piece.head().len();
         }
         if !keeps_filler {
-            // Behind the content stands a digest of it: a packet has all its bytes.
+            // Behind the content is a digest of it: a packet has all its bytes.
             real.resize(real.len() + std::mem::take(&mut filler), 0);
         }
         Ok(Data {

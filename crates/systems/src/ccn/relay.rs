@@ -1,4 +1,4 @@
-//! A forwarder that flows share: what several players ask for crosses the path once.
+//! A forwarder that flows share: an object that several players request crosses the path once.
 
 use std::collections::BTreeMap;
 
@@ -28,18 +28,18 @@ settings! {
     #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct CcnForwarderSpec {
-        /// Data that it keeps for whoever asks again; 0 B turns storing off.
+        /// Data that it keeps for later requests; 0 B turns storing off.
         pub store_bytes: u64 => |p| p.called("content_store"),
-        /// What goes first where there is no room in it.
+        /// Order of eviction when the store is full.
         pub store_policy: StorePolicy,
-        /// An Interest that comes again within that time of having been passed on is held for a copy.
+        /// An Interest repeated within this time after being passed on is held for a copy.
         /// Source: NFD Developer's Guide, retransmission suppression.
         pub suppression: Duration => |p| p.most(60e9),
-        /// It refuses what it cannot do; else it is silent.
+        /// It refuses Interests that it cannot handle; else it is silent.
         pub nacks: bool,
         /// Interests that it keeps at most.
         pub pit: u32 => |p| p.called("pending_interests").least(1).most(500_000),
-        /// How a packet that is larger than the network's crosses it, over UDP, of those that it sends.
+        /// How a packet larger than the network's crosses it, over UDP.
         /// Source: NDNLPv2, indexed fragmentation.
         pub fragmentation: Fragmentation,
         /// UDP's or TCP's port at which it listens, and reaches producers.
@@ -82,7 +82,7 @@ impl Relay for CcnForwarderSpec {
     }
 
     fn parameters() -> Vec<Parameter> {
-        let chosen = spec::transport("What its faces are over, both sides; as its flows' are.");
+        let chosen = spec::transport("The transport of its faces on both sides, the same as its flows'.");
         std::iter::once(chosen).chain(tcp_last(Self::fields())).collect()
     }
 
@@ -105,20 +105,21 @@ impl Relay for CcnForwarderSpec {
     }
 }
 
-/// The machine. It has a face to each player's forwarder that connects, or sends it a datagram, and one to a producer, by which all names lead: to that
-/// of the flow whose player came first, and if that is gone, of the next that asks.
+/// The machine. It has a face to each player's forwarder that connects, or sends it a datagram, and one to a
+/// producer, for all names: to that of the flow with the earliest player, and if that is down, of the next
+/// that asks.
 pub struct CcnForwarder {
     forwarder: Forwarder,
     /// How producers are reached.
     upstream: Carrier,
-    /// Of what it sends over UDP.
+    /// Fragmentation of its datagrams over UDP.
     fragmentation: Fragmentation,
     faces: BTreeMap<FaceId, Face>,
     by_channel: BTreeMap<ChannelId, FaceId>,
     /// The face that all names lead to.
     way: Option<FaceId>,
     next_face: u32,
-    /// When it last told its counts, and that they have changed since.
+    /// When it last reported its counts, and whether they have changed since.
     told: Option<Instant>,
     is_untold: bool,
     events: Outbox,
@@ -174,11 +175,11 @@ impl CcnForwarder {
         }
     }
 
-    /// What came by one of its faces.
+    /// Processes the arrivals on one of its faces.
     fn input(&mut self, now: Instant, channel: ChannelId, input: &Input<'_>, io: &mut dyn Io) {
         let Some(&id) = self.by_channel.get(&channel) else { return };
         if self.way.is_none()
-            && matches!(input, Input::Readable(_) | Input::Datagram(..))
+            && matches!(input, Input::Readable(_) | Input::Datagram { .. })
             && let Some(peer) = io.peer(channel)
         {
             self.lead_to(peer, io);
@@ -193,7 +194,7 @@ impl CcnForwarder {
         }
     }
 
-    /// When its counts are to be told.
+    /// Returns when its counts are to be reported.
     fn tells_at(&self) -> Option<Instant> {
         self.is_untold.then(|| self.told.map_or(Instant::ZERO, |told| told + COUNTS_EACH))
     }
@@ -219,7 +220,7 @@ impl App for CcnForwarder {
             }
             Input::Opened(channel)
             | Input::Refused(channel, _)
-            | Input::Datagram(channel, _)
+            | Input::Datagram { on: channel, .. }
             | Input::Readable(channel)
             | Input::Writable(channel)
             | Input::Closed(channel, _) => self.input(now, channel, &input, io),
@@ -255,8 +256,9 @@ mod tests {
 
     use super::*;
     use crate::app::CloseReason;
+    use crate::app::Envelope;
 
-    /// Channels that take everything and bring nothing: whose each is, and to whom were opened.
+    /// Channels that accept everything and bring nothing: the peer of each, and the peers of opened ones.
     #[derive(Default)]
     struct Wires {
         peers: BTreeMap<ChannelId, Peer>,
@@ -285,7 +287,7 @@ mod tests {
         fn peer(&self, channel: ChannelId) -> Option<Peer> {
             self.peers.get(&channel).copied()
         }
-        fn send(&mut self, channel: ChannelId, datagram: Chunk) {
+        fn send_as(&mut self, channel: ChannelId, datagram: Chunk, _: Envelope) {
             self.sent.push((channel, datagram));
         }
         fn write(&mut self, _: ChannelId, chunk: Chunk) -> usize {
@@ -335,12 +337,12 @@ mod tests {
         let second = accept(&mut relay, &mut io, 1);
         let name = Name::of([Component::generic(b"x".as_slice())]).unwrap();
         let asked = |nonce| Interest { nonce: Some(nonce), ..Interest::of(name.clone()) }.write();
-        relay.handle(Instant::ZERO, Input::Datagram(first, &asked(1)), &mut io);
-        relay.handle(Instant::ZERO, Input::Datagram(second, &asked(2)), &mut io);
+        relay.handle(Instant::ZERO, Input::datagram(first, &asked(1), Instant::ZERO), &mut io);
+        relay.handle(Instant::ZERO, Input::datagram(second, &asked(2), Instant::ZERO), &mut io);
         assert_eq!(io.opened_to, [Peer(0)]);
         assert_eq!(std::mem::take(&mut io.sent), [(upstream, asked(1))], "the second waits with the first");
         let data = Data::of(name.clone(), Chunk::filler(8_000)).write();
-        relay.handle(Instant::ZERO, Input::Datagram(upstream, &data), &mut io);
+        relay.handle(Instant::ZERO, Input::datagram(upstream, &data, Instant::ZERO), &mut io);
         assert!(io.sent.iter().all(|(_, part)| part.len() <= 1472));
         let parts = |to| io.sent.iter().filter(|sent| sent.0 == to).count();
         assert_eq!((parts(first), parts(second), io.sent.len()), (6, 6, 12));

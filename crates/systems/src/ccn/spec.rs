@@ -1,4 +1,4 @@
-//! What a plan says of adaptive streaming over content-centric networking.
+//! A plan's settings of adaptive streaming over content-centric networking.
 
 use serde::{Deserialize, Serialize};
 use streamgauge_base::Duration;
@@ -29,7 +29,8 @@ impl Fragmentation {
         [("ip", Fragmentation::Ip), ("ndnlp", Fragmentation::Ndnlp)];
 }
 
-/// The parameter that chooses what faces are over, of settings that have TCP's at `tcp` where that is chosen.
+/// Returns the parameter that chooses the transport of faces, for settings that have TCP's at `tcp` where
+/// that is chosen.
 pub(super) fn transport(help: &str) -> Parameter {
     let kind = Kind::Presence(["udp", "tcp"]);
     Parameter { at: vec!["tcp"], ..Parameter::of("transport", &[help, "Source: NDNLPv2."], kind) }
@@ -47,13 +48,12 @@ settings! {
     #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct CcnSettings {
-        /// What chooses how many Interests are on their way: a number of segments ahead of what is read, a number of Interests,
-        /// or a congestion controller.
+        /// Control of the Interests in flight: by segments ahead of reading, by number, or by congestion
+        /// control.
         pub window_control: WindowControl,
         /// That number, or the most that a controller may choose.
         pub interest_window: u32 => |p| p.kind(Kind::Count).least(1).most(CcnSettings::MOST_INTERESTS),
-        /// When an Interest that brings nothing is expressed again: when its lifetime is over, or after a timeout that is
-        /// measured.
+        /// When an unanswered Interest is expressed again: after its lifetime, or after a measured timeout.
         /// Source: RFC 6298.
         pub retransmission: Retransmission,
         /// How long forwarders keep an Interest.
@@ -69,16 +69,16 @@ settings! {
         /// How long stored Data counts as fresh.
         /// Source: NDN Packet Format Specification 0.3, FreshnessPeriod.
         pub freshness: Duration,
-        /// An Interest that comes again within that time of having been passed on is held for a copy.
+        /// An Interest repeated within this time after being passed on is held for a copy.
         /// Source: NFD Developer's Guide, retransmission suppression.
         pub suppression: Duration => |p| p.most(60e9),
-        /// Forwarders and the producer refuse what they cannot answer; else they are silent.
+        /// Forwarders and the producer refuse Interests that they cannot answer; else they are silent.
         pub nacks: bool,
         /// Interests that a forwarder keeps at most.
         pub pit: u32 => |p| p.called("pending_interests").least(1).most(500_000),
-        /// Data that the consumer's forwarder keeps for whoever asks again; 0 B turns storing off.
+        /// Data that the consumer's forwarder keeps for later requests; 0 B turns storing off.
         pub store_bytes: u64 => |p| p.called("content_store"),
-        /// What goes first where there is no room in it.
+        /// Order of eviction when the store is full.
         pub store_policy: StorePolicy,
         /// How a packet that is larger than the network's crosses it, over UDP.
         pub fragmentation: Fragmentation,
@@ -87,14 +87,14 @@ settings! {
     }
 }
 
-/// Whose constants.
+/// The source of the constants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CcnPreset {
     /// A consumer of today's NDN: ndnd's.
     NdnToday,
-    /// What Muto et al. state, and CCNx 0.x where they state nothing.
+    /// Constants of Muto et al., and those of CCNx 0.x where they state none.
     CcnxPaper,
-    /// CCNx 0.7 and 0.8, whose get expresses again after a quarter of a second.
+    /// CCNx 0.7 and 0.8: their get expresses again after a quarter of a second.
     Ccnx08,
 }
 
@@ -114,7 +114,7 @@ impl CcnSettings {
     /// The largest content: with name and signature it is within NDN's practical limit of 8800 B.
     pub const MOST_CHUNK: u32 = 8_000;
 
-    /// The constants of a preset.
+    /// Returns the constants of a preset.
     pub fn of(preset: CcnPreset) -> Self {
         let today = CcnSettings {
             window_control: WindowControl::Fixed,
@@ -156,7 +156,7 @@ impl CcnSettings {
         }
     }
 
-    /// Of the consumer's window.
+    /// Returns the settings of the consumer's window.
     pub fn window(&self) -> WindowSettings {
         WindowSettings {
             control: self.window_control,
@@ -167,7 +167,7 @@ impl CcnSettings {
         }
     }
 
-    /// Of a forwarder with a store of so many bytes.
+    /// Returns the settings of a forwarder with a store of this many bytes.
     pub fn forwarder(&self, store_bytes: u64) -> ForwarderSettings {
         ForwarderSettings {
             most_pending: self.pit as usize,
@@ -178,7 +178,7 @@ impl CcnSettings {
         }
     }
 
-    /// Refuses what cannot be run: the constant, what is wrong and what would be right.
+    /// Refuses settings that cannot be run: the constant, the fault and the remedy.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         check_bounds(&Self::fields(), self)
     }

@@ -113,7 +113,7 @@ fn a_loss_costs_the_paper_s_player_a_lifetime_and_others_less() {
         values(&events, "resume").iter().sum::<f64>()
     };
     let (paper, later) = (took(CcnPreset::CcnxPaper), took(CcnPreset::Ccnx08));
-    // 250 Data, of which five are lost: each holds up all behind it.
+    // 250 Data, with five lost: each holds up all behind it.
     assert!(paper > 5.0, "{paper} {later}");
     assert!(later < 0.5, "{paper} {later}");
 }
@@ -128,7 +128,7 @@ fn an_object_that_never_comes_whole_is_given_up() {
     assert!(end.reason.contains("did not come") && end.reason.contains("504"), "{}", end.reason);
 }
 
-/// A library of which one file cannot be read to its end, the first time.
+/// A library with one file that cannot be read to its end, the first time.
 struct Torn(Presentation, Arc<AtomicBool>);
 
 struct TornFile(Arc<dyn Resource>, Arc<AtomicBool>);
@@ -165,7 +165,7 @@ impl Resource for TornFile {
 fn an_answer_that_cannot_be_ended_is_broken_off_and_the_segment_asked_for_again() {
     for metadata in [true, false] {
         let mut spec = spec(CcnPreset::NdnToday, &[400_000], 20);
-        // In order, so that the answer has begun when the no comes.
+        // In order: the answer has then begun when the refusal arrives.
         (spec.network.metadata, spec.network.window_control) = (metadata, WindowControl::InOrder);
         (spec.network.interest_window, spec.network.freshness) = (1, Duration::ZERO);
         let machines = spec.machines("video", 1).unwrap();

@@ -1,5 +1,5 @@
-//! Apple's streaming stack: an RTSP server with Reliable UDP as Darwin Streaming Server speaks it, and players of
-//! it: one like QuickTime's, which asks for Reliable UDP, and one like VLC's, which does not.
+//! Apple's streaming stack: an RTSP server with Reliable UDP as in Darwin Streaming Server, and players of it: one like
+//! QuickTime's, which asks for Reliable UDP, and one like VLC's, which does not.
 
 mod player;
 mod server;
@@ -36,10 +36,10 @@ pub const FIRST_RTP: ChannelId = ChannelId(1);
 /// RTSP's port (RFC 2326 section 3.2).
 pub const RTSP_PORT: u16 = 554;
 
-/// What the player of a trial asks for; the trial's server has one clip under every path.
+/// The URL that a trial's player requests; the trial's server has one clip under every path.
 const TRIAL_URL: &str = "rtsp://server/clip.mov";
 
-/// Where the server's constants are from that say no other source.
+/// The source of the server's constants without another source.
 const PUBLIC_SERVER: &str = "Darwin Streaming Server 6.0.3";
 
 /// Indicator and header of a fragment, which replace the NAL unit's own byte (RFC 6184 section 5.8).
@@ -93,11 +93,11 @@ impl System for DarwinSpec {
     }
 
     fn presets() -> Vec<Presets> {
-        let server = "The server's constants: what De Cicco et al. state, or what the public server does.";
+        let server = "The server's constants: those of De Cicco et al., or those of the public server.";
         let player = "The player's constants: quicktime asks for Reliable UDP, vlc does not.";
         vec![
             Presets::new(("preset", "server", server), &Preset::NAMED, ServerSettings::of),
-            // The flow says by itself what carries the media.
+            // The flow itself selects the carrier of the media.
             Presets::new(("player", "player", player), &PlayerKind::NAMED, PlayerSettings::of)
                 .without("transport"),
         ]

@@ -1,4 +1,4 @@
-//! What a plan says of Apple's server and its player.
+//! The plan's settings for Apple's server and its player.
 
 use serde::{Deserialize, Serialize};
 use streamgauge_plan::{TcpSpec, settings};
@@ -11,13 +11,13 @@ settings! {
     #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct DarwinSpec {
-        /// What is streamed, by the sizes of its frames.
+        /// The streamed clip, by the sizes of its frames.
         pub clip: ClipSpec,
         /// The server's constants.
         pub server: ServerSettings,
         /// The player's.
         pub player: PlayerSettings,
-        /// Of the RTSP connection, and of the media if that is interleaved on it.
+        /// TCP of the RTSP connection, and of the media if that is interleaved on it.
         pub tcp: TcpSpec,
     }
 }

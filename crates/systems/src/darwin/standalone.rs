@@ -12,7 +12,7 @@ use crate::app::{App, Input, Io};
 use crate::media::{Library, assemble, preamble};
 use crate::rtsp::no_room;
 use crate::standalone::{
-    Clients, ContentFault, Playable, Playing, Seen, Served, Service, Shows, TurnAway, by_name,
+    Clients, ContentFault, Playable, Playing, Seen, Served, Service, Shows, TurnAway, by_name, counted,
 };
 
 impl Clients for ServerSettings {
@@ -60,7 +60,7 @@ impl Served for DarwinServer {
 
     fn in_words(&self) -> String {
         let sent = self.sent();
-        format!("{} RTP packets, {} bytes", sent.packets, sent.bytes)
+        format!("{}, {}", counted(sent.packets, "RTP packet"), counted(sent.bytes, "byte"))
     }
 
     fn has_lost_its_client(&self) -> bool {
@@ -72,11 +72,11 @@ impl Served for DarwinServer {
     }
 }
 
-/// The player, with what is saved of its pictures.
+/// The player, with the saved part of its pictures.
 struct Viewed {
     player: DarwinPlayer,
     transport: MediaTransport,
-    /// Something has been saved.
+    /// Whether something has been saved.
     begun: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What a server answers to a request (RFC 9110): which resource, which bytes of it, or why not.
+//! A server's answer to a request (RFC 9110): the resource, its bytes, or the refusal.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use streamgauge_wire::http::{
 
 use super::resource::{Busy, Library, Resource};
 
-/// An answer: its head, and what follows it.
+/// An answer: its head, and its body.
 pub struct Answer {
     /// The head.
     pub head: Response,
@@ -23,20 +23,20 @@ pub enum Body {
     None,
     /// A sentence for people.
     Text(String),
-    /// Of a resource, from the first to before the last.
+    /// Bytes of a resource, from the first to before the last.
     Of(Arc<dyn Resource>, u64, u64),
 }
 
-/// A short answer that says what is wrong.
+/// Returns a short answer with the fault.
 pub fn refusal(status: u16, why: &str) -> Answer {
     let text = format!("{why}\n");
     let head = Response::new(status).with("Content-Type", "text/plain").with("Content-Length", text.len());
     Answer { head, body: Body::Text(text) }
 }
 
-/// The answer to `request`. Only GET and HEAD are understood. Of several ranges in one request the whole is sent, as
-/// section 14.2 allows; dates are not compared, for a machine has no calendar (section 6.6.1), so that an If-Range of
-/// a date gets the whole too.
+/// Returns the answer to `request`. Only GET and HEAD are understood. For several ranges in one request the
+/// whole is sent, as section 14.2 allows; dates are not compared, for a machine has no calendar (section
+/// 6.6.1), and an If-Range of a date gets the whole too.
 pub fn answer(request: &Request, library: &dyn Library, max_age_s: u64, now: Instant) -> Answer {
     let mut answer = match request.method.as_str() {
         "OPTIONS" if library.is_for_pages() => preflight(),
@@ -51,15 +51,16 @@ pub fn answer(request: &Request, library: &dyn Library, max_age_s: u64, now: Ins
     answer
 }
 
-/// Pages of any origin may read what follows this head (Fetch section 3.2).
+/// Allows pages of any origin to read the body behind this head (Fetch section 3.2).
 pub(crate) fn for_pages(head: &mut Response) {
     head.headers.add("Access-Control-Allow-Origin", "*");
     head.headers.add("Access-Control-Expose-Headers", "Content-Length, Content-Range, ETag");
-    // When each part of the answer came is told too (Resource Timing section 4.5).
+    // The arrival times of each part of the answer are disclosed too (Resource Timing section 4.5).
     head.headers.add("Timing-Allow-Origin", "*");
 }
 
-/// What a browser wants to know before it sends what a page may not send to everybody (Fetch section 3.2.2).
+/// Returns the answer that a browser needs before it sends a cross-origin request that is not simple (Fetch
+/// section 3.2.2).
 pub(crate) fn preflight() -> Answer {
     let head = Response::new(204)
         .with("Access-Control-Allow-Methods", "GET, HEAD, OPTIONS")
@@ -71,7 +72,7 @@ pub(crate) fn preflight() -> Answer {
 /// Headers that a player in a page sends.
 const ALLOWED: &str = "Range, If-None-Match, CMCD-Object, CMCD-Request, CMCD-Session, CMCD-Status";
 
-/// As if HEAD were GET.
+/// Answers as if HEAD were GET.
 fn with_body(request: &Request, library: &dyn Library, max_age_s: u64, now: Instant) -> Answer {
     if request.version == Version::V1_1 && request.headers.get("Host").is_none() {
         return refusal(400, "a request of HTTP/1.1 has one Host header (RFC 9112 section 3.2)");
@@ -124,9 +125,10 @@ fn of_resource(request: &Request, resource: Arc<dyn Resource>, max_age_s: u64) -
     Answer { head, body }
 }
 
-/// The one range that is asked for of what has this tag. Range is defined for GET alone (section 14.2).
+/// Returns the one requested range of the resource with this tag. Range is defined for GET alone (section
+/// 14.2).
 fn asked(request: &Request, tag: &EntityTag) -> Option<streamgauge_wire::http::ByteRange> {
-    // Several are a list, which is no tag: the whole is what is never wrong.
+    // Several are a list, which is no tag: the whole is always correct.
     let same = match request.headers.list("If-Range") {
         Some(validator) => validator.parse::<EntityTag>().is_ok_and(|known| known.is_same(tag)),
         None => true,

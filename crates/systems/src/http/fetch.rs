@@ -1,4 +1,4 @@
-//! Brings a file's bytes in order: connections, requests, answers, and what is done when one of them fails.
+//! Fetches a file's bytes in order: connections, requests, answers, and the reaction to failures.
 
 use streamgauge_base::{Chunk, Duration, Instant};
 use streamgauge_wire::http::{
@@ -17,10 +17,10 @@ const READ_BYTES: usize = 64 << 10;
 /// The longest wait before another connection.
 const LONGEST_BACKOFF: Duration = Duration::from_secs(60);
 
-/// How it came to its end.
+/// The result of a fetch.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Over {
-    /// All bytes came.
+    /// All bytes were received.
     Done,
     /// No more will come.
     Failed(String),
@@ -28,11 +28,11 @@ pub enum Over {
 
 /// One file on its way.
 pub struct Fetch {
-    /// What is fetched, where permanent redirections led.
+    /// The place of the file after permanent redirections.
     there: Destination,
     hosts: Hosts,
     asks_identity: bool,
-    /// URLs that led where the next request goes, and that place.
+    /// URLs of the same place as the next request, and that place.
     before: Vec<String>,
     next: Option<Destination>,
     /// Its body is coded, so that its length and its ranges are those of the coded bytes.
@@ -62,23 +62,23 @@ struct Connection {
     there: Destination,
     is_open: bool,
     reader: Reader,
-    /// What is asked for and has not come to its end.
+    /// The request that has not been completed.
     asked: Option<Asked>,
-    /// Of a request, what could not be written yet.
+    /// The part of a request that could not be written yet.
     outgoing: Chunk,
     /// The server has finished, which is of no account before everything is read.
     finished: bool,
-    /// Answers that came to their end.
+    /// Number of complete answers.
     answered: u32,
-    /// When something last came, or was asked.
+    /// Time of the last arrival, or request.
     heard: Instant,
 }
 
 struct Asked {
-    /// Its first byte, and what it ends before if that was said.
+    /// Its first byte, and the byte before which it ends if that was declared.
     first: u64,
     end: Option<u64>,
-    /// The answer's head has come; so many bytes of its body are not wanted.
+    /// The answer's head has arrived; this many bytes of its body are skipped.
     skip: Option<u64>,
     /// The connection ends with the answer.
     is_last: bool,
@@ -97,7 +97,7 @@ enum Useless {
 }
 
 impl Fetch {
-    /// Of `source`; nothing happens before [`Fetch::next`].
+    /// Returns the fetch of `source`; nothing happens before [`Fetch::next`].
     pub fn new(source: Source, settings: HttpPlayerSettings) -> Self {
         Fetch {
             there: source.destination(),
@@ -127,42 +127,42 @@ impl Fetch {
         self.hosts.allow(hosts);
     }
 
-    /// How it ended, once it has.
+    /// Returns how it ended, once it has.
     pub fn over(&self) -> Option<&Over> {
         self.over.as_ref()
     }
 
-    /// The first byte that did not come yet.
+    /// Returns the first byte that did not come yet.
     pub fn at(&self) -> u64 {
         self.at
     }
 
-    /// The status of the last answer that brought nothing of the file.
+    /// Returns the status of the last answer that brought nothing of the file.
     pub fn refusal(&self) -> Option<u16> {
         self.refusal
     }
 
-    /// It failed in a way that another attempt would not mend.
+    /// Returns whether it failed in a way that another attempt would not mend.
     pub fn is_refused(&self) -> bool {
         self.is_refused
     }
 
-    /// Bytes of the whole, once they are known.
+    /// Returns the bytes of the whole, once they are known.
     pub fn length(&self) -> Option<u64> {
         self.length
     }
 
-    /// What the server calls it.
+    /// Returns the server's name for its type.
     pub fn content_type(&self) -> &str {
         &self.content_type
     }
 
-    /// When the first request was written.
+    /// Returns when the first request was written.
     pub fn asked_at(&self) -> Option<Instant> {
         self.asked_at
     }
 
-    /// The next bytes of the file. Opens connections and asks where nothing is on its way.
+    /// Returns the next bytes of the file. Opens connections and asks where nothing is on its way.
     pub fn next(&mut self, now: Instant, io: &mut dyn Io, events: &mut Outbox) -> Option<Chunk> {
         while self.over.is_none() {
             let Some(connection) = &mut self.connection else {
@@ -229,7 +229,7 @@ impl Fetch {
             // Without it a server may choose any coding (RFC 9110 section 12.5.3).
             request.headers.add("Accept-Encoding", "identity");
         }
-        // The decoder begins anew with each answer, so that of what is coded all is asked for.
+        // The decoder begins anew with each answer: a coded file is requested whole.
         let begins = if self.is_coded { 0 } else { self.at };
         let end = self.settings.request.filter(|_| !self.is_coded).map(|bytes| {
             let end = self.at.saturating_add(bytes);
@@ -264,7 +264,7 @@ impl Fetch {
         }
     }
 
-    /// A part of an answer; its bytes, if they are the next of the file.
+    /// Processes a part of an answer; returns its bytes, if they are the next of the file.
     fn take(
         &mut self,
         now: Instant,
@@ -318,7 +318,7 @@ impl Fetch {
         None
     }
 
-    /// The head of an answer; its status and where it leads, if it is a redirection.
+    /// Processes the head of an answer; returns its status and its target, if it is a redirection.
     fn begin(&mut self, response: &Response) -> Result<Option<(u16, String)>, Useless> {
         let Some(connection) = &mut self.connection else { return Ok(None) };
         let Some(asked) = &mut connection.asked else { return Ok(None) };
@@ -349,7 +349,7 @@ impl Fetch {
         let body = connection.reader.body_left();
         let length = match response.status {
             200 => {
-                // It may send the whole whatever is asked for (RFC 9110 section 14.2).
+                // It may send the whole for any request (RFC 9110 section 14.2).
                 asked.skip = Some(self.at);
                 (asked.first, asked.end) = (0, None);
                 // How long it is when its coding is undone is known at its end.
@@ -388,7 +388,7 @@ impl Fetch {
         };
         let tag = response.headers.get("ETag").and_then(|tag| tag.parse::<EntityTag>().ok());
         let changed = |what: &str| for_good(format!("the file changed while it was fetched: {what}"));
-        // A weak tag is no proof that these bytes join those that came (RFC 9110 section 15.3.7.3).
+        // A weak tag is no proof that these bytes join the earlier ones (RFC 9110 section 15.3.7.3).
         if let (Some(known), Some(given)) = (&self.tag, &tag)
             && !(if self.at > 0 && !known.weak { known.is_same(given) } else { known.is_like(given) })
         {
@@ -405,7 +405,7 @@ impl Fetch {
         Ok(None)
     }
 
-    /// An answer came to its end.
+    /// Processes the end of an answer.
     fn answered(&mut self, now: Instant, io: &mut dyn Io, events: &mut Outbox) {
         let Some(connection) = &mut self.connection else { return };
         let Some(mut asked) = connection.asked.take() else { return };
@@ -434,7 +434,7 @@ impl Fetch {
         if is_unreached || asked.skip.is_some_and(|unwanted| unwanted > 0) {
             return self.fail(now, "the answer ended before its bytes did".into(), io, events);
         }
-        // Who sends all without saying how much it is has said it now.
+        // A server that sends everything without a length has revealed it now.
         if asked.end.is_none() {
             self.length = self.length.or(Some(self.at));
         }
@@ -447,14 +447,14 @@ impl Fetch {
         }
     }
 
-    /// The server has finished, everything that it sent was read, and an answer is still waited for.
+    /// Handles the end of a server's data, with everything read and an answer still awaited.
     fn finished(&mut self, now: Instant, io: &mut dyn Io, events: &mut Outbox) {
         let Some(connection) = &mut self.connection else { return };
         match connection.reader.finish() {
             Some(Ok(_)) => self.answered(now, io, events),
             Some(Err(fault)) => self.fail(now, fault.to_string(), io, events),
-            // It had closed before the request came: that is to be expected of a connection that was in use before
-            // (RFC 9112 section 9.3.1).
+            // It had closed before the request arrived: that is to be expected of a connection that was in
+            // use before (RFC 9112 section 9.3.1).
             None if connection.answered > 0 => {
                 io.close(connection.channel);
                 self.connection = None;
@@ -463,7 +463,7 @@ impl Fetch {
         }
     }
 
-    /// A connection is of no more use; another is tried later, if that is not the last time.
+    /// Gives a connection up; another is tried later, if that is not the last time.
     fn fail(&mut self, now: Instant, why: String, io: &mut dyn Io, events: &mut Outbox) {
         self.close(io);
         // Another attempt begins where the first one did.
@@ -498,21 +498,21 @@ impl Fetch {
         self.connection.as_ref().is_some_and(|connection| connection.channel == channel)
     }
 
-    /// The connection is there.
+    /// Notes that the connection is open.
     pub fn opened(&mut self, now: Instant, channel: ChannelId) {
         if let Some(connection) = self.connection.as_mut().filter(|one| one.channel == channel) {
             (connection.is_open, connection.heard) = (true, now);
         }
     }
 
-    /// The connection takes bytes again.
+    /// Continues when the connection accepts bytes again.
     pub fn writable(&mut self, channel: ChannelId, io: &mut dyn Io) {
         if self.is_of(channel) {
             self.flush(io);
         }
     }
 
-    /// The connection could not be made.
+    /// Handles a connection that could not be made.
     pub fn refused(
         &mut self,
         now: Instant,
@@ -527,7 +527,7 @@ impl Fetch {
         }
     }
 
-    /// The connection has closed.
+    /// Handles a connection that has closed.
     pub fn closed(
         &mut self,
         now: Instant,
@@ -557,20 +557,20 @@ impl Fetch {
         }
     }
 
-    /// Time that passed while nothing was wanted does not count.
+    /// Excludes the time that passed while nothing was wanted.
     pub fn go_on(&mut self, now: Instant) {
         if let Some(connection) = &mut self.connection {
             connection.heard = now;
         }
     }
 
-    /// When nothing may come any more.
+    /// Returns when nothing may come any more.
     fn deadline(&self) -> Option<Instant> {
         let waits = |one: &&Connection| one.asked.is_some() || !one.is_open;
         Some(self.connection.as_ref().filter(waits)?.heard + self.settings.give_up_after)
     }
 
-    /// Gives the connection up if nothing came for too long.
+    /// Gives the connection up after too long a silence.
     pub fn look(&mut self, now: Instant, io: &mut dyn Io, events: &mut Outbox) {
         if self.deadline().is_some_and(|at| at <= now) {
             let patience = self.settings.give_up_after.as_secs_f64();
@@ -578,7 +578,7 @@ impl Fetch {
         }
     }
 
-    /// When [`Fetch::look`] and [`Fetch::next`] have something to do, if no input comes.
+    /// Returns when [`Fetch::look`] and [`Fetch::next`] are due, without any input.
     pub fn next_event(&self) -> Option<Instant> {
         if self.over.is_some() {
             return None;

@@ -1,4 +1,4 @@
-//! A file that is shown while it comes: its tables from the moov box, then which units are whole.
+//! A file that is shown while it is received: its tables from the moov box, then the units that are whole.
 
 use streamgauge_base::{Chunk, Duration, Instant};
 
@@ -11,7 +11,7 @@ use crate::reception::Place;
 /// More than this before the media is no moov box: that of [`mp4::MOST_UNITS`] units has 50 MB.
 const MOST_HEAD: u64 = 64 << 20;
 
-/// What came of a file, from its first byte on.
+/// The received bytes of a file, from its first on.
 #[derive(Default)]
 pub struct Film {
     /// As long as the moov box is not whole.
@@ -20,12 +20,12 @@ pub struct Film {
     asset: Option<Asset>,
     /// Where each unit ends in the file, its track and its number there; in order.
     units: Vec<(u64, u32, u32)>,
-    /// So many of them are whole.
+    /// Number of whole ones.
     whole: usize,
 }
 
 impl Film {
-    /// The tables, once they have come.
+    /// Returns the tables, once they have come.
     pub fn asset(&self) -> Option<&Asset> {
         self.asset.as_ref()
     }
@@ -62,7 +62,7 @@ impl Film {
         Ok(true)
     }
 
-    /// A playout for its tracks, asked for at `asked`. `None` before the tables have come.
+    /// Returns a playout for its tracks, asked for at `asked`. `None` before the tables have come.
     pub fn playout(&self, manner: Manner, asked: Instant) -> Option<Playout> {
         let asset = self.asset.as_ref()?;
         let pictures = asset.tracks.iter().position(Track::is_video);
@@ -79,7 +79,7 @@ impl Film {
         Some(playout)
     }
 
-    /// Tells `playout` of the units that have become whole.
+    /// Notifies `playout` of the units that have become whole.
     pub fn tell(&mut self, now: Instant, playout: &mut Playout, events: &mut Outbox) {
         let Some(asset) = &self.asset else { return };
         while let Some(&(_, track, number)) = self.units.get(self.whole).filter(|(end, ..)| *end <= self.came)
@@ -93,8 +93,8 @@ impl Film {
     }
 }
 
-/// The time between units, if it is the same between all and they begin with the media; half a tick either way is a
-/// rounding.
+/// Returns the time between units, if it is the same between all and they begin with the media; half a tick
+/// either way is a rounding.
 fn interval(track: &Track) -> Option<Duration> {
     let mut shown: Vec<u64> = track.units.iter().map(|unit| unit.shown.as_nanos()).collect();
     shown.sort_unstable();

@@ -1,8 +1,8 @@
-//! Progressive download: a file by HTTP/1.1 (RFC 9110, RFC 9112) that is played while it comes.
+//! Progressive download: a file by HTTP/1.1 (RFC 9110, RFC 9112) that is played while it is received.
 //!
-//! The file of a trial is a real MP4 as far as its tables go, made from the clip's frames; its samples are filler. The
-//! player reads the tables as they come and knows by them which frames are whole. The same machines serve and play other
-//! files: a server has a [`Library`] of [`Resource`]s, a player a [`Source`].
+//! The file of a trial is a real MP4 as far as its tables go, made from the clip's frames; its samples are
+//! filler. The player reads the tables as they arrive and derives from them which frames are whole. The same
+//! machines serve and play other files: a server has a [`Library`] of [`Resource`]s, a player a [`Source`].
 
 mod answer;
 mod fetch;
@@ -45,10 +45,10 @@ pub const LISTENER: ChannelId = ChannelId(0);
 /// The server's port (RFC 9110 section 4.2.1).
 pub const PORT: u16 = 80;
 
-/// A path of the clip in a trial, whatever the clip.
+/// A path of the clip in a trial, for any clip.
 pub const PATH: &str = "/clip.mp4";
 
-/// What the player of a trial calls the server.
+/// The name of the server for the player of a trial.
 const HOST: &str = "server";
 
 impl System for HttpSpec {
@@ -107,7 +107,7 @@ impl System for HttpSpec {
         let settings = self.tcp.clone();
         let listener =
             Carrier::Listener { port: PORT, settings: settings.clone(), backlog: self.server.backlog };
-        // By its own path, where the same clip alone is, a cache that several flows go through knows it.
+        // Its own path, which has the same clip alone, identifies it in a cache that several flows share.
         let path = format!("/{}{PATH}", file.tag().tag);
         let library = Arc::new(OneFile { paths: vec![PATH.into(), path.clone()], resource: Arc::new(file) });
         let source = Source {
@@ -131,7 +131,7 @@ impl System for HttpSpec {
         Some(&self.tcp)
     }
 
-    /// A download takes what it gets, until the player holds enough.
+    /// Returns `None`: a download uses any rate, until the player holds enough.
     fn wanted_bps(&self, _: u32) -> Option<f64> {
         None
     }

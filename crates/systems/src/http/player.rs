@@ -13,26 +13,26 @@ use crate::media::Asset;
 use crate::outbox::{MEDIA_END, Outbox};
 use crate::playout::{Gathers, HostLate, Manner, Playout, PlayoutStats, Start};
 
-/// Plays one file while it comes: an MP4 or QuickTime file with its moov box in front.
+/// Plays one file while it is received: an MP4 or QuickTime file with its moov box in front.
 ///
-/// Which frames are whole follows from the file's own tables and the bytes that have come. Whoever wants the bytes (a
-/// program that hands them to a decoder or writes them to a file) calls [`HttpPlayer::keep_bytes`] before the start and
-/// takes them by [`HttpPlayer::take_bytes`] after each input; a trial keeps none.
+/// Which frames are whole follows from the file's own tables and the bytes that have come. A program that
+/// needs the bytes (to pass them to a decoder or write them to a file) calls [`HttpPlayer::keep_bytes`]
+/// before the start and takes them by [`HttpPlayer::take_bytes`] after each input; a trial keeps none.
 ///
-/// Events: `http_request` (value: the first byte asked for; the reason is target and Range), `http_failure` (value:
-/// connections that failed one after another; why), `download_off` and `download_on` (s of media held when reading stops
-/// and goes on), `playout_start` (s since the first request), `frame_shown` (value: the frame's number), `stall` (value:
-/// the frame waited for) and `resume` (s stalled), `buffer` (s of media held, at most each 0.5 s), at last `media_end`
-/// (frames shown; why it ended).
+/// Events: `http_request` (value: the first byte asked for; the reason is target and Range), `http_failure`
+/// (value: connections that failed one after another; the cause), `download_off` and `download_on` (s of
+/// media held when reading stops and resumes), `playout_start` (s since the first request), `frame_shown`
+/// (value: the frame's number), `stall` (value: the frame waited for) and `resume` (s stalled), `buffer` (s
+/// of media held, at most each 0.5 s), at last `media_end` (frames shown; the cause of the end).
 pub struct HttpPlayer {
     settings: HttpPlayerSettings,
     fetch: Fetch,
     film: Film,
     playout: Option<Playout>,
     started: bool,
-    /// So much is held that no more is read.
+    /// Whether it holds enough media that reading has stopped.
     is_off: bool,
-    /// When reading goes on.
+    /// When reading resumes.
     on_at: Option<Instant>,
     paused: bool,
     gone: bool,
@@ -41,7 +41,7 @@ pub struct HttpPlayer {
 }
 
 impl HttpPlayer {
-    /// Plays what `source` names.
+    /// Returns the player of `source`.
     pub fn new(settings: HttpPlayerSettings, source: Source) -> Self {
         HttpPlayer {
             fetch: Fetch::new(source, settings.clone()),
@@ -58,7 +58,7 @@ impl HttpPlayer {
         }
     }
 
-    /// What stands at these hosts may be asked for too. Call it before the start.
+    /// Allows requests to these hosts too. Call it before the start.
     pub fn allow_hosts(&mut self, hosts: &[String]) {
         self.fetch.allow(hosts);
     }
@@ -68,7 +68,7 @@ impl HttpPlayer {
         self.kept = Some(VecDeque::new());
     }
 
-    /// The file's next bytes, from its first on and without a gap.
+    /// Returns the file's next bytes, from its first on and without a gap.
     pub fn take_bytes(&mut self) -> Option<Chunk> {
         self.kept.as_mut()?.pop_front()
     }
@@ -78,42 +78,46 @@ impl HttpPlayer {
         self.film.asset()
     }
 
-    /// What became of the pictures so far.
+    /// Returns the outcomes of the pictures so far.
     pub fn fates(&self) -> PlayoutStats {
         self.playout.as_ref().map(Playout::stats).unwrap_or_default()
     }
 
-    /// From the first request to the first picture's time.
+    /// Returns the time from the first request to the first picture's time.
     pub fn startup(&self) -> Option<Duration> {
         self.playout.as_ref()?.startup()
     }
 
-    /// Bytes of the file that came.
+    /// Returns the received bytes of the file.
     pub fn bytes(&self) -> u64 {
         self.fetch.at()
     }
 
-    /// Bytes of the whole file, once they are known.
+    /// Returns the bytes of the whole file, once they are known.
     pub fn length(&self) -> Option<u64> {
         self.fetch.length()
     }
 
-    /// Media held, from where play is to the newest that came.
+    /// Returns the media held, from the play position to the newest received.
     pub fn buffer(&self, now: Instant) -> Duration {
         self.playout.as_ref().map_or(Duration::ZERO, |playout| playout.buffer(now))
     }
 
-    /// Where play is in the media.
+    /// Returns where play is in the media.
     pub fn position(&self, now: Instant) -> Duration {
-        self.playout.as_ref().map_or(Duration::ZERO, |playout| playout.position(now))
+        let Some(playout) = &self.playout else { return Duration::ZERO };
+        let position = playout.position(now);
+        // The clock runs to the media's end, where less than the last second is missing. A cut file does not reach it.
+        let is_cut = self.length().is_some_and(|length| self.bytes() < length);
+        if playout.has_ended() && is_cut { position.min(playout.reach()) } else { position }
     }
 
-    /// The status of the last answer that brought nothing of the file.
+    /// Returns the status of the last answer that brought nothing of the file.
     pub fn refused(&self) -> Option<u16> {
         self.fetch.refusal()
     }
 
-    /// What came cannot be played, or cannot be had.
+    /// Returns whether the file cannot be played, or cannot be fetched.
     pub fn is_unplayable(&self) -> bool {
         self.asset().is_none() && (self.bytes() > 0 || self.fetch.is_refused())
     }
@@ -130,7 +134,7 @@ impl HttpPlayer {
         }
     }
 
-    /// Whether more is to be read, by what is held.
+    /// Decides whether to read more, by the held media.
     fn decide(&mut self, now: Instant) {
         let (Some((most, again)), Some(playout)) = (self.settings.read_between(), &self.playout) else {
             return;
@@ -177,7 +181,7 @@ impl HttpPlayer {
         }
     }
 
-    /// Nothing more comes: what is held is played.
+    /// Ends the input: held media are played.
     fn come_to_end(&mut self, now: Instant, io: &mut dyn Io) {
         let (why, is_cut) = match self.fetch.over() {
             None => return,

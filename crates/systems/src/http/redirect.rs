@@ -26,7 +26,7 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// The host of `source`, and no other.
+    /// Returns the host of `source`, and no other.
     pub fn of(source: &Source) -> Self {
         let own =
             Destination::of(&format!("http://{}/", source.host)).map_or(source.host.clone(), |own| own.name);
@@ -38,7 +38,7 @@ impl Hosts {
         self.allowed.extend(hosts.iter().map(|host| host.to_ascii_lowercase()));
     }
 
-    /// Whom to ask for what stands at `url`.
+    /// Returns the destination of a request for `url`.
     ///
     /// # Errors
     ///
@@ -59,7 +59,7 @@ impl Hosts {
         Ok(found)
     }
 
-    /// A connection there.
+    /// Returns a connection there.
     pub fn open(&self, there: &Destination, io: &mut dyn Io) -> ChannelId {
         let carrier = match &self.carrier {
             Carrier::Tcp { settings, .. } => Carrier::Tcp { port: there.port, settings: settings.clone() },
@@ -68,7 +68,8 @@ impl Hosts {
         if there.name == self.own { io.open(&carrier) } else { io.open_at(&there.name, &carrier) }
     }
 
-    /// Where a redirection from `from` leads, if the answer is one; `before` are the URLs that led there.
+    /// Returns where a redirection from `from` leads, if the answer is one; `before` are the URLs that led
+    /// there.
     ///
     /// # Errors
     ///

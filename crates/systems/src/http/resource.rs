@@ -1,5 +1,5 @@
-//! What a server has: resources by their paths. The server machine knows no files; who runs it gives it a [`Library`]:
-//! a trial [`OneFile`] of a made clip, a program its own, over the files of a folder.
+//! A server's content: resources by their paths. The server machine has no files; its owner gives it a
+//! [`Library`]: a trial [`OneFile`] of a made clip, a program its own, over the files of a folder.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::media::{Asset, ClipSpec};
 
 /// A sequence of bytes that has a length and does not change as long as its tag does not.
 pub trait Resource: Send + Sync {
-    /// Bytes in all.
+    /// Returns the bytes in all.
     fn length(&self) -> u64;
 
     /// Its version: another one where a byte of it is another. A strong tag (RFC 9110 section 8.8.1).
@@ -20,14 +20,15 @@ pub trait Resource: Send + Sync {
     /// Its media type, as `video/mp4`.
     fn content_type(&self) -> &str;
 
-    /// The bytes from `first` on: at least one and at most `most`. Nobody asks for more than there is.
+    /// Returns the bytes from `first` on: at least one and at most `most`. `first` is always below the size.
     ///
     /// # Errors
     ///
-    /// What went wrong, as of a file that became shorter. The connection is reset, for its answer cannot be finished.
+    /// The fault, as for a file that became shorter. The connection is reset, for its answer cannot be
+    /// finished.
     fn read(&self, first: u64, most: u64) -> Result<Chunk, String>;
 
-    /// How long a cache may hand it out without asking, in seconds; `usual` is what the server says of what it has.
+    /// Returns how long a cache may use it without asking, in seconds; `usual` is the server's default.
     fn max_age_s(&self, usual: u64) -> u64 {
         usual
     }
@@ -39,15 +40,15 @@ pub struct Busy;
 
 /// Finds resources.
 pub trait Library: Send + Sync {
-    /// What `path` names at `now`, as it stands in the request, `/clip.mp4`: percent-encoding and `..` are the library's to heed.
-    /// `None` if it names nothing.
+    /// Returns the resource for `path` at `now`, as in the request, `/clip.mp4`: the library handles
+    /// percent-encoding and `..`. `None` if it names nothing.
     ///
     /// # Errors
     ///
-    /// There is something that cannot be opened at this time, as for want of file descriptors.
+    /// The resource exists and cannot be opened at this time, as without free file descriptors.
     fn find(&self, path: &str, now: Instant) -> Result<Option<Arc<dyn Resource>>, Busy>;
 
-    /// True if pages from anywhere may play from it: answers then say so (Fetch section 3.2).
+    /// Returns true if pages of any origin may play from it: answers then declare it (Fetch section 3.2).
     fn is_for_pages(&self) -> bool {
         false
     }
@@ -57,7 +58,7 @@ pub trait Library: Send + Sync {
 pub struct OneFile {
     /// The paths that name it.
     pub paths: Vec<String>,
-    /// What it names.
+    /// The named resource.
     pub resource: Arc<dyn Resource>,
 }
 
@@ -67,7 +68,7 @@ impl Library for OneFile {
     }
 }
 
-/// An MP4 file whose head is real and whose samples are filler.
+/// An MP4 file with a real head and samples of filler.
 pub struct MadeFile {
     head: Vec<u8>,
     length: u64,
@@ -75,11 +76,11 @@ pub struct MadeFile {
 }
 
 impl MadeFile {
-    /// The clip as an MP4 file with its moov box in front.
+    /// Returns the clip as an MP4 file with its moov box in front.
     ///
     /// # Errors
     ///
-    /// What of the clip does not fit the format.
+    /// The part of the clip that does not fit the format.
     pub fn of_clip(clip: &ClipSpec) -> Result<Self, WriteError> {
         let asset = Asset::of_clip(clip);
         let track = asset.tracks.first().ok_or(WriteError::Empty)?;

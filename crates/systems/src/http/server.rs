@@ -22,8 +22,8 @@ const MOST_WAITING: usize = 16;
 /// Bytes of a resource that are taken at once.
 const PIECE_BYTES: u64 = 256 << 10;
 
-/// Event `cmcd` of a request in which a player tells of itself (CTA-5004). Its value is the media that it holds; the reason
-/// has every key, in the alphabet's order.
+/// Emits the event `cmcd` of a request in which a player reports about itself (CTA-5004). Its value is the
+/// media that it holds; the reason has every key, in the alphabet's order.
 pub(crate) fn say_client_data(events: &mut Outbox, now: Instant, request: &Request) {
     let (buffer_s, told) = match Cmcd::of_request(request) {
         None => return,
@@ -33,13 +33,13 @@ pub(crate) fn say_client_data(events: &mut Outbox, now: Instant, request: &Reque
     events.say(now, "cmcd", buffer_s, "s", told);
 }
 
-/// Answers GET and HEAD with resources of a [`Library`], on any number of connections, each of which may carry many
-/// requests (RFC 9112 section 9.3). It listens on the flow's first channel, or on whatever listener its driver accepts
-/// from.
+/// Answers GET and HEAD with resources of a [`Library`], on any number of connections; each may carry many
+/// requests (RFC 9112 section 9.3). It listens on the flow's first channel, or on any listener that its
+/// driver accepts from.
 ///
 /// Events: `http_response` (value: its status; the reason names the request and the bytes that are sent), and
-/// `http_broken` where a request cannot be read or a resource cannot be sent to its end; `cmcd` as [`say_client_data`]
-/// says.
+/// `http_broken` where a request cannot be read or a resource cannot be sent to its end; `cmcd` as in
+/// [`say_client_data`].
 pub struct HttpServer {
     library: Arc<dyn Library>,
     settings: HttpServerSettings,
@@ -52,16 +52,16 @@ pub struct HttpServer {
 
 struct Connection {
     reader: Reader,
-    /// A head whose body is yet to be read over.
+    /// A head with a body that is yet to be skipped.
     asked: Option<Request>,
-    /// What is not yet answered, in order.
+    /// Unanswered requests, in order.
     waiting: VecDeque<Waiting>,
-    /// What is being written: bytes that were read, and the rest of the body.
+    /// Pending output: bytes that were read, and the rest of the body.
     outgoing: Chunk,
     body: Option<Body>,
-    /// It ends with what is being written.
+    /// It ends with the pending output.
     is_last: bool,
-    /// The last request has come, or what cannot be read: nothing behind it counts.
+    /// The last request has arrived, or unreadable bytes: nothing behind it counts.
     no_more: bool,
     /// The other end has finished.
     ended: bool,
@@ -88,13 +88,13 @@ impl Connection {
         self.waiting.is_empty() && self.body.is_none() && self.outgoing.is_empty()
     }
 
-    /// Puts what comes next of the body behind what is being written, so that a head leaves in one write with the bytes
-    /// behind it, as from nginx with `tcp_nopush`. False if nothing comes.
+    /// Appends the next part of the body to the pending output: a head then leaves in one write with the
+    /// bytes behind it, as from nginx with `tcp_nopush`. Returns false if there is none.
     fn more(&mut self) -> Result<bool, String> {
         let next = match self.body.take() {
             Some(Body::Of(resource, first, end)) => {
                 let piece = match resource.read(first, (end - first).min(PIECE_BYTES)) {
-                    Ok(piece) if piece.is_empty() => Err("it has fewer bytes than it said".into()),
+                    Ok(piece) if piece.is_empty() => Err("it has fewer bytes than announced".into()),
                     read => read,
                 };
                 let piece = piece.map_err(|why| format!("byte {first} cannot be sent: {why}"))?;
@@ -115,17 +115,17 @@ impl Connection {
     }
 }
 
-/// What is answered when it is its turn: before, no resource is opened for it.
+/// A request that is answered in its turn: before, no resource is opened for it.
 enum Waiting {
     /// A request.
     Asked(Request),
-    /// A request behind which the connection ends whatever it says.
+    /// A request behind which the connection ends regardless of its headers.
     Last(Request),
-    /// What could not be read. The connection ends with it.
+    /// A request that could not be read. The connection ends with it.
     Unread(Answer),
 }
 
-/// What became of a connection.
+/// The end of a connection.
 enum ExchangeEnd {
     Goes,
     Finished,
@@ -133,7 +133,7 @@ enum ExchangeEnd {
 }
 
 impl HttpServer {
-    /// Serves what `library` has.
+    /// Serves the content of `library`.
     pub fn new(library: Arc<dyn Library>, settings: HttpServerSettings) -> Self {
         HttpServer {
             library,
@@ -150,7 +150,7 @@ impl HttpServer {
         self.connections.len()
     }
 
-    /// Some of a request has come, and the rest of it is awaited.
+    /// Returns whether some of a request has come, and the rest of it is awaited.
     pub fn awaits_rest(&self) -> bool {
         self.connections
             .values()
@@ -220,7 +220,7 @@ impl HttpServer {
         }
     }
 
-    /// An answer whose turn it is, and whether the connection ends with it.
+    /// Returns the next answer in turn, and whether the connection ends with it.
     fn answer(&mut self, now: Instant, waiting: Waiting) -> (Answer, bool) {
         let (request, is_last) = match waiting {
             Waiting::Unread(answer) => return (answer, true),
@@ -306,7 +306,7 @@ impl HttpServer {
             if connection.is_idle() && connection.reader.is_between_messages() {
                 io.close(channel);
             } else {
-                let why = "the other end neither asks to an end nor takes what is sent";
+                let why = "the other end neither completes its request nor reads the answer";
                 self.events.say(now, "http_broken", None, "", why);
                 io.abort(channel);
             }
@@ -315,8 +315,8 @@ impl HttpServer {
     }
 }
 
-/// Who sent it has a body, and sends that only when it is asked to. Here no body is of use, so that the answer can be
-/// given at once (RFC 9110 section 10.1.1); what else comes may be that body, or not.
+/// Its sender has a body, and sends that only on request. Here no body is of use, and the answer can be given
+/// at once (RFC 9110 section 10.1.1); later bytes may be that body, or not.
 fn waits_for_us(request: &Request, reader: &Reader) -> bool {
     request.version == Version::V1_1
         && request.headers.has("Expect", "100-continue")
@@ -334,7 +334,7 @@ impl App for HttpServer {
             Input::Readable(channel) | Input::Writable(channel) => self.work(now, channel, io),
             Input::Closed(channel, CloseReason::Finished) => {
                 if let Some(connection) = self.connections.get_mut(&channel) {
-                    // What it asked before is answered to its end.
+                    // Its earlier requests are answered to their ends.
                     let cut = connection.reader.finish().is_some();
                     connection.ended = true;
                     if cut && connection.is_idle() {

@@ -1,25 +1,25 @@
-//! What a player is to fetch, and whom it asks for it.
+//! A player's file and the host to fetch it from.
 
 use streamgauge_wire::rtsp::Url;
 
 use super::PORT;
 use crate::carrier::Carrier;
 
-/// What is fetched, and from where.
+/// The file to fetch, and its place.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Source {
-    /// Of the Host header: a name or an address, with the port if it is not 80.
+    /// Value of the Host header: a name or an address, with the port if it is not 80.
     pub host: String,
     /// Path and query, `/clip.mp4`.
     pub target: String,
-    /// What each connection rides on; whom it leads to is the driver's affair.
+    /// The carrier of each connection; the driver chooses its peer.
     pub carrier: Carrier,
     /// Bodies are asked for without a coding. A trial's own server has none, and its requests are as short as they were.
     pub asks_identity: bool,
 }
 
 impl Source {
-    /// What it names.
+    /// Returns its destination.
     pub fn destination(&self) -> Destination {
         let (name, port) = match Destination::of(&format!("http://{}/", self.host)) {
             Ok(own) => (own.name, own.port),
@@ -29,7 +29,7 @@ impl Source {
     }
 }
 
-/// Whom a request goes to, and for what.
+/// The host and the target of a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Destination {
     /// The host's name or address, without a port; IPv6 in brackets.
@@ -41,7 +41,7 @@ pub struct Destination {
 }
 
 impl Destination {
-    /// Of an absolute URL.
+    /// Returns the destination of an absolute URL.
     ///
     /// # Errors
     ///
@@ -59,7 +59,7 @@ impl Destination {
         }
         let name = parsed.host_str().filter(|name| !name.is_empty());
         let name = name.ok_or_else(|| format!("{url} has no host"))?.to_owned();
-        // As it stands in the URL: what is percent-encoded there may differ from what is not.
+        // As in the URL: a percent-encoded form there may differ from the plain one.
         let rest = url.split_once("://").map_or("", |(_, rest)| rest).split('#').next().unwrap_or_default();
         let target = match rest.find(['/', '?']) {
             Some(at) if rest[at..].starts_with('/') => rest[at..].to_owned(),
@@ -69,7 +69,7 @@ impl Destination {
         Ok(Destination { name, port: parsed.port().unwrap_or(PORT), target })
     }
 
-    /// The value of the Host header.
+    /// Returns the value of the Host header.
     pub fn host(&self) -> String {
         match self.port {
             PORT => self.name.clone(),
@@ -77,12 +77,12 @@ impl Destination {
         }
     }
 
-    /// The URL.
+    /// Returns the URL.
     pub fn url(&self) -> String {
         format!("http://{}{}", self.host(), self.target)
     }
 
-    /// Both are at one port of one host.
+    /// Returns whether both are at one port of one host.
     pub fn is_beside(&self, other: &Destination) -> bool {
         (&self.name, self.port) == (&other.name, other.port)
     }

@@ -1,6 +1,7 @@
-//! What a plan says of progressive download, and every constant of server and player, by name and with its source.
+//! A plan's settings of progressive download, and every constant of server and player, by name and with its
+//! source.
 //!
-//! "Ours" is what nobody published for players in general, and the reason for our choice.
+//! "Ours" marks a constant without a published value for players in general, with the reason for our choice.
 
 use serde::{Deserialize, Serialize};
 use streamgauge_base::Duration;
@@ -9,7 +10,7 @@ use streamgauge_plan::{Kind, TcpSpec, check_bounds, settings};
 use crate::media::ClipSpec;
 
 settings! {
-    /// A clip as a file by HTTP/1.1, played while it comes.
+    /// A clip as a file by HTTP/1.1, played while it is received.
     #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct HttpSpec {
@@ -29,7 +30,7 @@ settings! {
     #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct HttpPlayerSettings {
-        /// Bytes that each request asks for by Range; without it one request asks for the whole file.
+        /// Bytes that each request asks for by Range; without it, the whole file.
         /// Source: RFC 9110 section 14.2.
         #[serde(default)]
         pub request: Option<u64> => |p| p.kind(Kind::Size).least(HttpPlayerSettings::LEAST_REQUEST),
@@ -39,27 +40,25 @@ settings! {
         /// How much media is gathered before any is shown.
         /// Source: ours; QuickTime's and VLC's are 1 s to 3 s.
         pub prebuffer: Duration,
-        /// How much media is gathered after a stall before play goes on.
+        /// Media gathered after a stall before play resumes.
         /// Source: ours; as much as at the start.
         pub rebuffer: Duration,
-        /// The player reads no more, and asks for no more, while it holds so much media: the connection's window closes.
-        /// Without it everything is read as it comes.
+        /// The player stops reading and requesting with this much media: the connection's window closes.
+        /// Without it everything is read as it arrives.
         /// Source: ours.
         #[serde(default)]
         pub read_ahead: Option<Duration> => |p| p.not_below(&["prebuffer", "rebuffer"]),
-        /// Where reading has stopped it goes on when no more than so much media is left; without it five sixths of
-        /// read_ahead.
+        /// Reading resumes with this much media or less; without it, at five sixths of read_ahead.
         /// Source: ours.
         #[serde(default)]
         pub read_again: Option<Duration> => |p| p.not_above(&["read_ahead"]),
-        /// Connections that may fail one after another, none of which brings a byte of the file, before the player gives
-        /// up.
+        /// Successive failed connections, without a byte of the file, before the player gives up.
         /// Source: ours.
         pub tries: u32 => |p| p.least(1).most(HttpPlayerSettings::MOST_TRIES),
-        /// How long the player waits before it connects again, twice as long with each failure, 60 s at most.
-        /// Source: ours; what RFC 6298 section 2 begins with.
+        /// First wait before the player connects again. It doubles with each failure, to 60 s at most.
+        /// Source: ours; the initial value of RFC 6298 section 2.
         pub backoff: Duration => |p| p.least(HttpPlayerSettings::LEAST_BACKOFF.as_nanos() as f64),
-        /// Nothing heard for so long, of what is to come, is the failure of a connection.
+        /// A silence of this length, while data are awaited, is the failure of a connection.
         /// Source: ours.
         pub give_up_after: Duration => |p| p.least(HttpPlayerSettings::LEAST_PATIENCE.as_nanos() as f64),
     }
@@ -68,20 +67,20 @@ settings! {
 impl HttpPlayerSettings {
     /// Below this a request is about as long as its answer.
     pub const LEAST_REQUEST: u32 = 512;
-    /// With 60 s between them half a day goes by.
+    /// With 60 s between them half a day passes.
     pub const MOST_TRIES: u32 = 1_000;
-    /// Who asks more often floods.
+    /// More frequent requests are a flood.
     pub const LEAST_BACKOFF: Duration = Duration::from_millis(10);
     /// Less than a round trip of a slow path is no patience.
     pub const LEAST_PATIENCE: Duration = Duration::from_secs(1);
 
-    /// How much media is held when reading stops, and how much when it goes on; None where it never stops.
+    /// Returns the held media at which reading stops, and at which it resumes; None where it never stops.
     pub fn read_between(&self) -> Option<(Duration, Duration)> {
         let most = self.read_ahead?;
         Some((most, self.read_again.unwrap_or(most.div(6) * 5)))
     }
 
-    /// Refuses what cannot be played with: the constant, what is wrong and what would be right.
+    /// Refuses settings that cannot be played with: the constant, the fault and the remedy.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         check_bounds(&Self::fields(), self)
     }
@@ -112,10 +111,10 @@ settings! {
         /// Connections that may wait to be accepted.
         /// Source: nginx's on Linux.
         pub backlog: u32 => |p| p.least(1).most(65_535),
-        /// A connection on which nothing is asked and nothing moves for so long is closed.
+        /// A connection without requests or traffic for this time is closed.
         /// Source: nginx's.
         pub keep_alive: Duration => |p| p.least(HttpServerSettings::LEAST_KEEP_ALIVE.as_nanos() as f64),
-        /// How long a cache may hand out what it has without asking: max-age of Cache-Control, in whole seconds.
+        /// How long a cache may use the file without asking: Cache-Control's max-age, in seconds.
         /// Source: ours; the field is RFC 9111 section 5.2.2.1's.
         pub max_age: Duration,
     }
@@ -125,7 +124,7 @@ impl HttpServerSettings {
     /// Less would end connections between a request and the next.
     pub const LEAST_KEEP_ALIVE: Duration = Duration::from_secs(1);
 
-    /// Refuses what cannot be served with: the constant, what is wrong and what would be right.
+    /// Refuses settings that cannot be served with: the constant, the fault and the remedy.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         check_bounds(&Self::fields(), self)
     }

@@ -16,10 +16,10 @@ use crate::carrier::Carrier;
 use crate::media::{self, OpenError, StoredFile};
 use crate::rtsp::decoded;
 use crate::standalone::{
-    Clients, ContentFault, Playable, Playing, Seen, Served, Service, Shows, TurnAway, by_name,
+    Clients, ContentFault, Playable, Playing, Seen, Served, Service, Shows, TurnAway, by_name, counted,
 };
 
-/// The client's connection, and a listener that nobody has: each client has a machine of its own.
+/// The client's connection, and a listener without clients: each client has a machine of its own.
 const FIRST: ChannelId = ChannelId(0);
 const NO_LISTENER: ChannelId = ChannelId(u32::MAX);
 
@@ -98,10 +98,10 @@ impl Served for Host {
     }
 
     fn in_words(&self) -> String {
-        format!("{} answers", self.answers)
+        counted(self.answers, "answer")
     }
 
-    /// One that is silent is closed as HTTP has it.
+    /// Returns false: HTTP closes a silent connection itself.
     fn has_lost_its_client(&self) -> bool {
         false
     }
@@ -110,18 +110,22 @@ impl Served for Host {
         self.server.awaits_rest()
     }
 
+    fn may_be_quiet(&self) -> bool {
+        true
+    }
+
     fn still_answers(&self) -> bool {
         self.server.open_connections() > 0
     }
 }
 
-/// The server of one client, of what `library` has.
+/// Returns the server of one client, with the content of `library`.
 pub(crate) fn host(library: Arc<dyn resource::Library>, settings: &HttpServerSettings) -> Box<dyn Served> {
     let server = HttpServer::new(library, settings.clone());
     Box::new(Host { server, answers: 0, has_sent: false })
 }
 
-/// Who tells a client that there is no room.
+/// Returns the machine that informs a client of a full server.
 pub(crate) fn full() -> Box<dyn App> {
     Box::new(TurnAway::on(FIRST, no_room()))
 }
@@ -131,9 +135,9 @@ fn no_room() -> impl FnMut(Chunk) -> Option<Vec<u8>> {
     let mut reader = Reader::of_requests();
     move |came| {
         reader.push(came);
-        // What cannot be read is told the same.
+        // Unreadable bytes get the same answer.
         let is_head = matches!(reader.next()?, Ok(HttpItem::Request(request)) if request.method == "HEAD");
-        let mut answer = refusal(503, "as many clients are here as may be; try again later");
+        let mut answer = refusal(503, "too many clients; try again later");
         answer.head.headers.add("Connection", "close");
         let mut bytes = answer.head.write();
         if let Body::Text(text) = answer.body
@@ -173,7 +177,7 @@ impl Service for HttpServerSettings {
     }
 }
 
-/// The player, with what it did.
+/// The player, with its counts.
 struct Viewed {
     player: HttpPlayer,
     requests: u64,
@@ -231,11 +235,16 @@ impl Playing for Viewed {
     fn in_words(&mut self, _: Instant, rate: &str) -> String {
         let of = self.player.length().map_or(String::new(), |length| format!(" of {length}"));
         let (requests, failures) = (self.requests, self.failures);
-        let redirects =
-            if self.redirects > 0 { format!(", {} redirections", self.redirects) } else { String::new() };
+        let redirects = if self.redirects > 0 {
+            format!(", {}", counted(self.redirects, "redirection"))
+        } else {
+            String::new()
+        };
         format!(
-            "file: {}{of} bytes came ({rate}), {requests} requests, {failures} connections failed{redirects}",
-            self.player.bytes()
+            "file: {}{of} bytes came ({rate}), {}, {} failed{redirects}",
+            self.player.bytes(),
+            counted(requests, "request"),
+            counted(failures, "connection"),
         )
     }
 
@@ -255,7 +264,7 @@ impl Playing for Viewed {
         self.player.is_unplayable()
     }
 
-    /// The file's bytes, from its first on.
+    /// Returns the file's bytes, from its first on.
     fn take_kept(&mut self) -> Option<Vec<u8>> {
         self.player.take_bytes().map(|chunk| chunk.head().to_vec())
     }
@@ -286,7 +295,7 @@ impl Playable for HttpPlayerSettings {
     }
 }
 
-/// What a URL names; one that cannot be read names nothing that any server has.
+/// Returns the source of a URL; an unreadable one names nothing that any server has.
 pub(crate) fn source_of(url: &str) -> Source {
     let url = Url::parse(url).ok();
     let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
@@ -308,6 +317,7 @@ mod tests {
     use streamgauge_wire::http::Request;
 
     use super::*;
+    use crate::app::Envelope;
     use crate::http::answer::answer;
 
     #[test]
@@ -334,7 +344,7 @@ mod tests {
         fn open(&mut self, _: &Carrier) -> ChannelId {
             panic!("who is turned away is asked for nothing")
         }
-        fn send(&mut self, _: ChannelId, _: Chunk) {}
+        fn send_as(&mut self, _: ChannelId, _: Chunk, _: Envelope) {}
         fn write(&mut self, channel: ChannelId, chunk: Chunk) -> usize {
             assert!(channel == FIRST && !self.closed);
             self.got.extend(chunk.head());
@@ -352,7 +362,7 @@ mod tests {
         fn direct(&mut self, _: ChannelId, _: u16) {}
     }
 
-    /// What a client is told that sends these bytes to a server that is full.
+    /// Returns the answer of a full server to a client that sends these bytes.
     fn turned_away(pieces: &[&[u8]]) -> Client {
         let mut client = Client::default();
         let mut app = HttpServerSettings::default().turn_away();
@@ -388,11 +398,11 @@ mod tests {
                 .sum();
             assert_eq!((body, length > 0), (if has_body { length } else { 0 }, true), "{method}");
         }
-        // What is no HTTP is told the same.
+        // Bytes that are no HTTP get the same answer.
         assert!(turned_away(&[b"<html>\r\n\r\n"]).got.starts_with(b"HTTP/1.1 503 "));
     }
 
-    /// A folder of which this can be said of every file.
+    /// A folder with this error for every file.
     struct Says(OpenError);
 
     impl media::Library for Says {

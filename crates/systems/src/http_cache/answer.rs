@@ -7,7 +7,7 @@ use streamgauge_wire::http::{
 
 use super::object::Object;
 
-/// What concerns one connection alone (RFC 9110 section 7.6.1), and what the cache says itself.
+/// Headers of one connection alone (RFC 9110 section 7.6.1), and headers that the cache sets itself.
 const OWN: [&str; 12] = [
     "Connection",
     "Keep-Alive",
@@ -37,7 +37,8 @@ fn passed_on(headers: &HttpHeaders) -> HttpHeaders {
     passed
 }
 
-/// The one range that a request asks for; several are not heeded, as a server may (RFC 9110 section 14.2).
+/// Returns the one range that a request asks for; several are ignored, as a server may (RFC 9110 section
+/// 14.2).
 pub fn range(request: &Request) -> Option<ByteRange> {
     let ranges: Ranges = request.headers.get("Range")?.parse().ok()?;
     match ranges.0[..] {
@@ -55,7 +56,7 @@ pub struct Begun {
     pub closes: bool,
 }
 
-/// The answer to `request` out of `object`, whose head is here.
+/// Returns the answer to `request` out of `object`, which must have its head.
 pub fn begin(now: Instant, request: &Request, object: &Object, via: &str) -> Option<Begun> {
     let (status, headers) = object.head.as_ref()?;
     let mut head = Response { headers: passed_on(headers), ..Response::new(*status) };
@@ -104,12 +105,13 @@ pub fn begin(now: Instant, request: &Request, object: &Object, via: &str) -> Opt
     }
 }
 
-/// An answer without a body, of the cache's own.
+/// Returns an answer without a body, of the cache's own.
 pub fn refusal(status: u16, via: &str) -> Response {
     Response::new(status).with("Content-Length", 0).with("Via", format!("1.1 {via}"))
 }
 
-/// What is asked of the server for `request`: these bytes of it, or whether what is stored still holds.
+/// Returns the request to the server for `request`: for these bytes of it, or for a validation of the stored
+/// response.
 pub fn upstream(request: &Request, wanted: &Wanted, tag: Option<&EntityTag>, via: &str) -> Request {
     let mut headers = passed_on(&request.headers);
     for name in ["Range", "If-Range", "If-None-Match", "If-Match", "If-Modified-Since", "If-Unmodified-Since"]
@@ -134,11 +136,11 @@ pub fn upstream(request: &Request, wanted: &Wanted, tag: Option<&EntityTag>, via
     Request { headers, ..request.clone() }
 }
 
-/// What is asked of a server.
+/// The purpose of a request to a server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wanted {
     Whole,
     Part(ByteRange),
-    /// Whether what is stored still holds.
+    /// Validates the stored response.
     Validation,
 }

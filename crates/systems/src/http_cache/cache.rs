@@ -1,4 +1,4 @@
-//! The machine: players' requests, and who is to be asked for what.
+//! The machine: players' requests, and the requests to servers.
 
 mod upstream;
 
@@ -17,7 +17,7 @@ use crate::outbox::Outbox;
 /// Most that is read or written at once.
 const PIECE: u64 = 64 * 1024;
 
-/// Requests of one player that may wait; who sends more is not read until they are answered.
+/// Requests of one player that may wait; further ones are not read until they are answered.
 const MOST_WAITING: usize = 100;
 
 /// A shared HTTP cache.
@@ -33,7 +33,7 @@ pub struct HttpCache {
     objects: BTreeMap<u64, Object>,
     by_key: BTreeMap<String, u64>,
     next_object: u64,
-    /// Players whose answers have just come to be of another object.
+    /// Players with answers that have just become another object's.
     moved: Vec<ChannelId>,
     uses: u64,
     out: Outbox,
@@ -46,7 +46,7 @@ struct Player {
     answer: Option<Answer>,
     /// Heads that the connection has yet to take.
     unsent: VecDeque<Chunk>,
-    /// What it sent is no request: it gets this status when all before is answered.
+    /// Its input is no request: it gets this status when all earlier ones are answered.
     bad: Option<u16>,
     /// Nothing more is answered.
     closes: bool,
@@ -54,7 +54,7 @@ struct Player {
     finished: bool,
 }
 
-/// What is being answered.
+/// The answer in progress.
 struct Answer {
     request: Request,
     object: u64,
@@ -65,7 +65,7 @@ struct Answer {
 }
 
 impl HttpCache {
-    /// Called `name` in what it writes; it reaches servers at `port`.
+    /// Returns a cache with `name` in its headers; it reaches servers at `port`.
     pub fn new(spec: HttpCacheSpec, port: u16, name: &str) -> Self {
         HttpCache {
             spec,
@@ -83,7 +83,7 @@ impl HttpCache {
         }
     }
 
-    /// Goes on with every player whose answer is of `object`.
+    /// Advances every player with an answer of `object`.
     fn serve_all(&mut self, now: Instant, object: u64, io: &mut dyn Io) {
         let theirs = |player: &Player| player.answer.as_ref().is_some_and(|answer| answer.object == object);
         let players: Vec<ChannelId> =
@@ -94,7 +94,7 @@ impl HttpCache {
         self.tidy(now, object, io);
     }
 
-    /// Answers a player as far as its connection takes it and what is here goes.
+    /// Answers a player as far as its connection and the stored bytes allow.
     fn serve(&mut self, now: Instant, channel: ChannelId, io: &mut dyn Io) {
         loop {
             let Some(player) = self.players.get_mut(&channel) else { return };
@@ -125,7 +125,7 @@ impl HttpCache {
         }
     }
 
-    /// Goes on with a player's answer. False if it must wait.
+    /// Advances a player's answer. False if it must wait.
     fn go_on(&mut self, now: Instant, channel: ChannelId, io: &mut dyn Io) -> bool {
         let Some(player) = self.players.get_mut(&channel) else { return false };
         let Some(answer) = &mut player.answer else { return false };
@@ -163,7 +163,7 @@ impl HttpCache {
             return true;
         }
         if object.failed.is_some() {
-            // What has begun as one answer cannot end as another.
+            // An answer that has begun cannot end as another.
             let target = answer.request.target.clone();
             self.out.say(now, "cache_error", None, "", format!("{target}: cut off"));
             self.drop_player(now, channel, io);
@@ -188,7 +188,7 @@ impl HttpCache {
         self.out.say(now, "cache_error", None, "", format!("{target}{status}"));
     }
 
-    /// A request's turn has come.
+    /// Begins a request in its turn.
     fn begin(&mut self, now: Instant, channel: ChannelId, request: Request, io: &mut dyn Io) {
         let control = cache_control(&request.headers);
         let is_shared = request.method == "GET"
@@ -241,7 +241,7 @@ impl HttpCache {
         }
     }
 
-    /// A new object, found by `key` from now on.
+    /// Returns a new object, found by `key` from now on.
     fn add(&mut self, key: Option<String>) -> u64 {
         let id = self.next_object;
         self.next_object += 1;
@@ -256,7 +256,7 @@ impl HttpCache {
         id
     }
 
-    /// Whether all that `request` asks for is stored.
+    /// Returns whether all that `request` asks for is stored.
     fn has_all(&self, object: u64, request: &Request) -> bool {
         let object = &self.objects[&object];
         let Some(total) = object.total.filter(|_| object.head.is_some()) else { return false };
@@ -267,7 +267,7 @@ impl HttpCache {
         }
     }
 
-    /// Whether what is under way brings the first byte of that range that is not here.
+    /// Returns whether a running fetch brings the first missing byte of that range.
     fn joins(&self, id: u64, range: Option<ByteRange>) -> bool {
         let object = &self.objects[&id];
         let first = match (range, object.total) {
@@ -279,7 +279,7 @@ impl HttpCache {
         self.fetches.values().any(|fetch| fetch.object == id && fetch.brings(at))
     }
 
-    /// Asks the server for what a player's answer lacks, unless that is on its way.
+    /// Requests the bytes that a player's answer lacks from the server, unless they are on their way.
     fn ask(&mut self, now: Instant, channel: ChannelId, io: &mut dyn Io) {
         let Some(answer) = self.players.get(&channel).and_then(|player| player.answer.as_ref()) else {
             return;
@@ -287,7 +287,7 @@ impl HttpCache {
         let (id, object) = (answer.object, &self.objects[&answer.object]);
         let on_its_way = |at| self.fetches.values().any(|fetch| fetch.object == id && fetch.brings(at));
         let wanted = match answer.place {
-            // Nothing is known of it: the first answer tells where what it brings belongs.
+            // Nothing is known of it: the first answer reveals the place of its bytes.
             None if self.fetches.values().any(|fetch| fetch.object == id) => return,
             None => answer::range(&answer.request).map_or(Wanted::Whole, Wanted::Part),
             Some((at, _)) if on_its_way(at) => return,
@@ -300,12 +300,12 @@ impl HttpCache {
         self.fetch(now, channel, wanted, io);
     }
 
-    /// Some player is being answered out of it.
+    /// Returns whether some player is being answered out of it.
     fn is_used(&self, object: u64) -> bool {
         self.players.values().any(|player| player.answer.as_ref().is_some_and(|one| one.object == object))
     }
 
-    /// Lets go of what nobody waits for, and of what is too much.
+    /// Drops unused data, and data beyond the capacity.
     fn tidy(&mut self, now: Instant, id: u64, io: &mut dyn Io) {
         if self.is_used(id) {
             return;
@@ -339,14 +339,14 @@ impl HttpCache {
         }
     }
 
-    /// A player has gone.
+    /// Drops a player that has left.
     fn drop_player(&mut self, now: Instant, channel: ChannelId, io: &mut dyn Io) {
         if let Some(answer) = self.players.remove(&channel).and_then(|player| player.answer) {
             self.tidy(now, answer.object, io);
         }
     }
 
-    /// Takes what a player asks.
+    /// Reads a player's requests.
     fn read(&mut self, channel: ChannelId, io: &mut dyn Io) {
         let Some(player) =
             self.players.get_mut(&channel).filter(|player| !player.closes && player.bad.is_none())
@@ -421,7 +421,7 @@ impl App for HttpCache {
                     self.fail(now, channel, 504, io);
                 }
             }
-            Input::Start | Input::Datagram(..) | Input::Pause | Input::Resume | Input::Stop => {}
+            Input::Start | Input::Datagram { .. } | Input::Pause | Input::Resume | Input::Stop => {}
         }
     }
 

@@ -1,4 +1,4 @@
-//! What is under way from a server.
+//! A running fetch from a server.
 
 use streamgauge_base::{Chunk, Instant};
 use streamgauge_wire::http::{Reader, Request};
@@ -11,7 +11,7 @@ pub struct Fetch {
     pub peer: Peer,
     /// The object that it is for.
     pub object: u64,
-    /// The player whose request it was first.
+    /// The player that made the request first.
     pub for_player: ChannelId,
     pub request: Request,
     pub wanted: Wanted,
@@ -20,26 +20,27 @@ pub struct Fetch {
     pub at: Option<u64>,
     /// Behind its last byte, if that is known.
     pub end: Option<u64>,
-    /// The server gives no parts: whoever waits for a later byte waits for this.
+    /// The server has no ranges: players that wait for a later byte wait for this.
     pub brings_all: bool,
-    /// Its body belongs nowhere: what was asked for is here already, or cannot be used.
+    /// Its body is discarded: the requested bytes are here already, or cannot be used.
     pub skips: bool,
     /// Its connection carried another before, and may have been closed meanwhile by the server.
     pub reused: bool,
     /// Something of the answer is here.
     pub answered: bool,
     pub keeps_alive: bool,
-    /// Of the request, still to be written.
+    /// The part of the request still to be written.
     pub unsent: Option<Chunk>,
     /// The server is given up then.
     pub deadline: Instant,
 }
 
-/// A fetch further behind than this does not serve who waits: a request of its own does (a player that jumps ahead).
+/// A fetch further behind than this does not serve a waiting player: a request of its own does (a player that
+/// jumps ahead).
 const NEAR_BYTES: u64 = 256 * 1024;
 
 impl Fetch {
-    /// Whether it brings byte `at` soon.
+    /// Returns whether it brings byte `at` soon.
     pub fn brings(&self, at: u64) -> bool {
         match self.at {
             None => !self.skips,
@@ -50,7 +51,7 @@ impl Fetch {
         }
     }
 
-    /// Writes what the connection takes of the request.
+    /// Writes as much of the request as the connection accepts.
     pub fn write(&mut self, channel: ChannelId, io: &mut dyn Io) {
         if let Some(mut chunk) = self.unsent.take() {
             let taken = io.write(channel, chunk.clone());

@@ -1,9 +1,11 @@
-//! A shared cache of HTTP/1.1 as a relay (RFC 9111): what several players ask for crosses the path once.
+//! A shared cache of HTTP/1.1 as a relay (RFC 9111): a resource that several players request crosses the path
+//! once.
 //!
-//! Of the standard it does what streaming needs: answers to GET (and HEAD) out of what it has stored, whole or in parts,
-//! while that is fresh by Cache-Control and Age; asking again by entity tag when it is not; byte ranges of either; one
-//! request to the server for all who ask for the same at once. It has no clock of days, so Expires, Date and heuristic
-//! freshness are not heeded: what names no age is asked for again each time. It heeds no Vary.
+//! It implements the part of the standard that streaming needs: answers to GET (and HEAD) from stored
+//! responses, whole or in parts, while they are fresh by Cache-Control and Age; validation by entity tag when
+//! they are not; byte ranges of either; one request to the server for all concurrent requests of the same
+//! resource. It has no clock of days and ignores Expires, Date and heuristic freshness: a response without an
+//! age is requested again each time. It ignores Vary.
 
 mod answer;
 mod cache;

@@ -1,4 +1,4 @@
-//! What a cache knows of one resource.
+//! A cache's state of one resource.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,14 @@ use streamgauge_wire::http::{CacheControl, EntityTag, HttpHeaders, Response};
 /// The longest run of filler that is kept as one.
 const LONGEST_RUN: usize = 1 << 20;
 
-/// A resource, whole or in parts, while it comes and afterwards.
+/// A resource, whole or in parts, while it is received and afterwards.
 #[derive(Default)]
 pub struct Object {
-    /// What it is found by; `None` of one that is of a single answer, or is not to be kept.
+    /// Its key in the store; `None` for one of a single answer, or one that is not to be kept.
     pub key: Option<String>,
     /// The status and headers that the server gave of it, once they are here; a part's status is kept as 200.
     pub head: Option<(u16, HttpHeaders)>,
-    /// Bytes of the whole; `None` if the server does not say, until it has ended.
+    /// Bytes of the whole; `None` without a declared length, until it has ended.
     pub total: Option<u64>,
     /// Parts that do not overlap, by their first byte.
     parts: BTreeMap<u64, Chunk>,
@@ -26,14 +26,14 @@ pub struct Object {
     came: (Instant, Duration),
     /// The server is being asked whether it still holds.
     pub validating: bool,
-    /// It cannot be had: what players are told.
+    /// The status for players when it is unobtainable.
     pub failed: Option<u16>,
     /// Counts up with each use.
     pub used: u64,
 }
 
 impl Object {
-    /// One that nothing is known of, found by `key`.
+    /// Returns one that nothing is known of, found by `key`.
     pub fn new(key: Option<String>) -> Self {
         Object { key, ..Object::default() }
     }
@@ -42,7 +42,8 @@ impl Object {
         self.head.as_ref()?.1.get("ETag")?.parse().ok()
     }
 
-    /// Whether `response` is of this representation still; a server that gives no tags is believed by the length.
+    /// Returns whether `response` is of this representation still; a server that gives no tags is believed by
+    /// the length.
     pub fn is_of(&self, response: &Response, total: Option<u64>) -> bool {
         let tag: Option<EntityTag> = response.headers.get("ETag").and_then(|tag| tag.parse().ok());
         let same_tag = match (self.tag(), tag) {
@@ -53,7 +54,7 @@ impl Object {
         same_tag && self.total == total
     }
 
-    /// Takes a new head, and forgets what was stored of another representation.
+    /// Sets a new head, and forgets stored bytes of another representation.
     pub fn begin(&mut self, now: Instant, response: &Response, total: Option<u64>) {
         if self.head.is_some() && !self.is_of(response, total) {
             self.parts.clear();
@@ -65,7 +66,7 @@ impl Object {
         self.renew(now, response);
     }
 
-    /// Takes what `response` says of how long it holds (RFC 9111 section 4.2); nothing if it says nothing.
+    /// Applies the lifetime in `response` (RFC 9111 section 4.2), if any.
     pub fn renew(&mut self, now: Instant, response: &Response) {
         let control = cache_control(&response.headers);
         let age = response.headers.get("Age").and_then(|age| age.trim().parse().ok()).unwrap_or(0);
@@ -76,18 +77,18 @@ impl Object {
         self.validating = false;
     }
 
-    /// How old it is, in whole seconds.
+    /// Returns how old it is, in whole seconds.
     pub fn age_s(&self, now: Instant) -> u64 {
         let (came, age) = self.came;
         (now - came + age).as_nanos() / 1_000_000_000
     }
 
-    /// Bytes that are stored.
+    /// Returns the bytes that are stored.
     pub fn stored(&self) -> u64 {
         self.stored
     }
 
-    /// Stores what `chunk` has beyond what is there, from byte `at` on.
+    /// Stores the bytes of `chunk` that are missing, from byte `at` on.
     pub fn store(&mut self, mut at: u64, mut chunk: Chunk) {
         while !chunk.is_empty() {
             if let Some((start, known)) = self.parts.range(..=at).next_back()
@@ -120,7 +121,7 @@ impl Object {
         self.parts.insert(at, chunk);
     }
 
-    /// What is stored from byte `at` on, at most `most` bytes of it.
+    /// Returns the stored bytes from byte `at` on, at most `most` of them.
     pub fn read(&self, at: u64, most: u64) -> Option<Chunk> {
         let (start, part) = self.parts.range(..=at).next_back()?;
         let mut chunk = part.clone();
@@ -129,7 +130,7 @@ impl Object {
         Some(chunk).filter(|chunk| !chunk.is_empty())
     }
 
-    /// Where the bytes end that are stored from `at` on without a gap.
+    /// Returns where the bytes end that are stored from `at` on without a gap.
     pub fn covered_to(&self, mut at: u64) -> u64 {
         while let Some((start, part)) = self.parts.range(..=at).next_back() {
             let end = start + part.len() as u64;
@@ -141,13 +142,13 @@ impl Object {
         at
     }
 
-    /// The first stored byte behind `at`.
+    /// Returns the first stored byte behind `at`.
     pub fn next_after(&self, at: u64) -> Option<u64> {
         self.parts.range(at + 1..).next().map(|(start, _)| *start)
     }
 }
 
-/// The header Cache-Control, of a message that may have several.
+/// Returns the header Cache-Control, of a message that may have several.
 pub fn cache_control(headers: &HttpHeaders) -> CacheControl {
     headers.list("Cache-Control").and_then(|list| list.parse().ok()).unwrap_or_default()
 }
@@ -159,7 +160,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Whatever parts come in whatever order, each byte is kept once and read back as it was.
+        /// For any parts in any order, each byte is kept once and read back as it was.
         #[test]
         fn parts_of_a_resource_are_kept_once_and_read_back(
             parts in prop::collection::vec((0usize..200, 1usize..60), 0..20),

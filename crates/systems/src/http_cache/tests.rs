@@ -6,7 +6,7 @@ use streamgauge_base::{Chunk, Duration, Event, Instant};
 use streamgauge_plan::{AppSpec, RelaySide, RelaySpec};
 
 use super::*;
-use crate::app::{App, ChannelError, CloseReason, Input, Io, Peer};
+use crate::app::{App, ChannelError, CloseReason, Envelope, Input, Io, Peer};
 
 /// Both sides of the cache.
 #[derive(Default)]
@@ -35,7 +35,7 @@ impl Io for World {
     fn peer(&self, channel: ChannelId) -> Option<Peer> {
         self.peers.get(&channel).copied()
     }
-    fn send(&mut self, _: ChannelId, _: Chunk) {}
+    fn send_as(&mut self, _: ChannelId, _: Chunk, _: Envelope) {}
     fn write(&mut self, channel: ChannelId, chunk: Chunk) -> usize {
         assert!(!self.ended.contains_key(&channel), "{channel:?} has ended");
         let taken = self.room.get(&channel).map_or(chunk.len(), |room| chunk.len().min(*room));
@@ -115,7 +115,7 @@ impl Bench {
         channel
     }
 
-    /// What was written since the last look.
+    /// Returns the data written since the last call.
     fn got(&mut self, channel: ChannelId) -> String {
         String::from_utf8(self.world.written.remove(&channel).unwrap_or_default()).unwrap()
     }
@@ -177,7 +177,7 @@ fn what_is_stale_is_asked_for_again_by_its_tag() {
     assert!(bench.got(server).contains("If-None-Match: \"x\"\r\n"));
     bench.says(server, "HTTP/1.1 304 Not Modified\r\nCache-Control: max-age=5\r\nETag: \"x\"\r\n\r\n");
     assert_eq!((bench.body(second), bench.body(third)), ("abc".into(), "bc".into()));
-    // And what has changed replaces what was stored.
+    // A changed resource replaces the stored one.
     bench.pass(Duration::from_secs(6));
     let fourth = bench.asks(0, "/a", "");
     bench.says(server, &ok("new!", "Cache-Control: max-age=5\r\nETag: \"y\"\r\n"));
@@ -219,7 +219,7 @@ fn of_a_part_that_is_stored_only_the_rest_is_fetched() {
     };
     bench.says(server, &part(2, 4, "234"));
     assert!(bench.got(first).ends_with("234"));
-    // Of the whole: before it, and behind it.
+    // Ranges of the whole: before it, and behind it.
     let whole = bench.asks(1, "/a", "");
     let other = bench.opens(1);
     let asked = bench.got(other);
@@ -274,7 +274,7 @@ fn who_cannot_be_reached_is_told_to_the_player_by_a_status() {
     for player in [first, second] {
         assert!(bench.got(player).starts_with("HTTP/1.1 502 Bad Gateway\r\n"));
     }
-    // The connection lives on, and what failed is not remembered.
+    // The connection stays open, and the failure is not remembered.
     bench.says(first, "GET /a HTTP/1.1\r\nHost: h\r\n\r\n");
     bench.give(Input::Refused(bench.world.opened[1], &ChannelError::TimedOut { port: 80 }));
     assert!(bench.got(first).starts_with("HTTP/1.1 504 Gateway Timeout\r\n"));

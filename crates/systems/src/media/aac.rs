@@ -4,17 +4,19 @@
 use super::asset::Track;
 use super::payload::Payload;
 
-/// What 13 bits of size allow; no valid unit of up to 8 channels comes near (ISO/IEC 14496-3 section 4.5.3).
+/// The limit of 13 bits of size; no valid unit of up to 8 channels is near it (ISO/IEC 14496-3 section
+/// 4.5.3).
 pub const LARGEST_UNIT: u32 = (1 << 13) - 1;
 
 const INDEX_BITS: u32 = 3;
 const LENGTH_BYTES: usize = 2;
 const HEADER_BYTES: usize = 2;
 
-/// At most so many units share a packet, and groups begin at multiples of it: at 44.1 kHz 93 ms of sound.
+/// Most units that share a packet; groups begin at multiples of it: at 44.1 kHz 93 ms of sound.
 const GROUP: usize = 4;
 
-/// The packets that go out with `unit`: one that begins with it, or its fragments, or none if another holds it.
+/// Returns the packets that go out with `unit`: one that begins with it, or its fragments, or none if another
+/// holds it.
 pub fn packets(track: &Track, unit: usize, max_payload: u32) -> Vec<Payload> {
     let max = max_payload as usize;
     let first = unit / GROUP * GROUP;
@@ -57,13 +59,13 @@ fn together(track: &Track, units: std::ops::Range<usize>) -> Payload {
     Payload::real(bytes)
 }
 
-/// Each fragment's header has the size of the whole unit (RFC 3640 section 3.2.3.1).
+/// Returns the fragments; each one's header has the size of the whole unit (RFC 3640 section 3.2.3.1).
 fn fragments(unit: &[u8], max: usize) -> Vec<Payload> {
     let head = headed(&[unit.len()]);
     unit.chunks(max - head.len()).map(|piece| Payload::real([&head, piece].concat())).collect()
 }
 
-/// The access units of `payloads`, each with an ADTS header (ISO/IEC 14496-3 section 1.A.2).
+/// Returns the access units of `payloads`, each with an ADTS header (ISO/IEC 14496-3 section 1.A.2).
 pub fn assemble<'a>(payloads: impl Iterator<Item = &'a [u8]>, config: &[u8], channels: u8) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut whole: Vec<u8> = Vec::new();

@@ -1,4 +1,4 @@
-//! An asset: what a URL names.
+//! An asset: the media of a URL.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ pub const VIDEO_CLOCK_RATE: u32 = 90_000;
 /// Something to stream.
 #[derive(Clone, Debug)]
 pub struct Asset {
-    /// What people call it.
+    /// Its name for people.
     pub name: String,
     /// How long it plays.
     pub duration: Duration,
@@ -24,9 +24,9 @@ pub struct Asset {
 }
 
 impl Asset {
-    /// The clip, of which only the sizes are known: one track of video, repeated until it ends. Frames are shown when they
-    /// are decoded; where some are shown out of that order, all are shown so much later that each is decoded by then, as
-    /// in a file.
+    /// Returns the clip, with the sizes of its frames alone: one track of video, repeated until it ends.
+    /// Frames are shown when they are decoded; where some are shown out of that order, all are delayed until
+    /// each is decoded by its time, as in a file.
     pub fn of_clip(clip: &ClipSpec) -> Self {
         let interval = clip.frame_interval;
         let pass = clip.frame_bytes.len() as u64;
@@ -64,7 +64,7 @@ impl Asset {
         }
     }
 
-    /// All tracks' bits over the time that it plays; 0 if it plays no time.
+    /// Returns all tracks' bits over the time that it plays; 0 if it plays no time.
     pub fn bit_rate_bps(&self) -> u64 {
         self.tracks.iter().map(|track| per_second(track.media_bytes() * 8, self.duration)).sum()
     }
@@ -77,7 +77,7 @@ fn per_second(amount: u64, time: Duration) -> u64 {
 /// One stream of access units.
 #[derive(Clone, Debug)]
 pub struct Track {
-    /// What its bytes are.
+    /// The kind of its bytes.
     pub codec: Codec,
     /// RTP ticks per second.
     pub clock_rate: u32,
@@ -88,44 +88,45 @@ pub struct Track {
 }
 
 impl Track {
-    /// Bytes of all units, nothing of RTP among them.
+    /// Returns the bytes of all units, nothing of RTP among them.
     pub fn media_bytes(&self) -> u64 {
         self.units.iter().map(|unit| u64::from(unit.bytes)).sum()
     }
 
-    /// From the first unit to the end of the last, which lasts as long as units do on average.
+    /// Returns the time from the first unit to the end of the last, which lasts as long as units do on
+    /// average.
     pub fn duration(&self) -> Duration {
         let Some((first, last)) = self.units.first().zip(self.units.last()) else { return Duration::ZERO };
         let between = last.at.saturating_sub(first.at);
         between + between.div((self.units.len() as u64 - 1).max(1))
     }
 
-    /// Where the last unit that is shown ends, from the asset's start. `None` without units.
+    /// Returns where the last unit that is shown ends, from the asset's start. `None` without units.
     pub fn end(&self) -> Option<Duration> {
         let last = self.units.iter().map(|unit| unit.shown).max()?;
         Some(last + self.duration().div(self.units.len() as u64))
     }
 
-    /// Average over its duration, RTP left out.
+    /// Returns average over its duration, RTP left out.
     pub fn bit_rate_bps(&self) -> u64 {
         per_second(self.media_bytes() * 8, self.duration())
     }
 
-    /// RTP ticks from the asset's start to `time`, rounded down.
+    /// Returns RTP ticks from the asset's start to `time`, rounded down.
     pub fn ticks(&self, time: Duration) -> u64 {
         (u128::from(time.as_nanos()) * u128::from(self.clock_rate) / 1_000_000_000) as u64
     }
 
-    /// True of pictures.
+    /// Returns true of pictures.
     pub fn is_video(&self) -> bool {
         !matches!(self.codec, Codec::Aac { .. })
     }
 }
 
-/// What a track's bytes are, with what a player must know before the first.
+/// The kind of a track's bytes, with the parameters that a player needs before the first.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Codec {
-    /// Frames of which only the sizes are known; sent as one H.264 NAL unit each, all filler.
+    /// Frames of known sizes without content; sent as one H.264 NAL unit each, all filler.
     Sizes,
     /// H.264 in units of length-prefixed NAL units (ISO/IEC 14496-15); RFC 6184.
     H264 {
@@ -161,11 +162,11 @@ pub struct Unit {
     pub offset: u64,
     /// Its size.
     pub bytes: u32,
-    /// What depends on it.
+    /// The units that depend on it.
     pub kind: UnitKind,
 }
 
-/// What depends on a unit.
+/// The units that depend on a unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum UnitKind {
     /// Decodes by itself.
@@ -179,7 +180,7 @@ pub enum UnitKind {
 /// Where units' bytes are.
 #[derive(Clone)]
 pub enum Bytes {
-    /// Nowhere: nobody reads them.
+    /// Nowhere: the bytes are filler.
     Filler,
     /// A file in memory, shared by all sessions.
     Shared(Arc<dyn AsRef<[u8]> + Send + Sync>),

@@ -30,7 +30,7 @@ pub struct ClipSpec {
     /// which they are decoded and sent, so there are no B-frames.
     #[serde(default, skip_serializing_if = "Numbers::is_empty")]
     pub display_order: Numbers,
-    /// Who has the frames, in place of them; [`ClipSpec::resolve`] puts them in.
+    /// A reference to stored frames, in place of them; [`ClipSpec::resolve`] fills them in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<ContentRef>,
 }
@@ -40,7 +40,7 @@ impl ClipSpec {
     ///
     /// # Errors
     ///
-    /// The field, what is wrong and what would be right.
+    /// The field, the fault and the remedy.
     pub fn resolve(&mut self, contents: &Contents) -> Result<(), (&'static str, String)> {
         let Some(reference) = self.content.take() else { return Ok(()) };
         if !self.frame_bytes.is_empty() {
@@ -58,7 +58,7 @@ impl ClipSpec {
         Ok(())
     }
 
-    /// Refuses what nobody can play: the field, what is wrong and what would be right.
+    /// Refuses clips that cannot be played: the field, the fault and the remedy.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         if let Some(reference) = &self.content {
             return Err((
@@ -92,12 +92,13 @@ impl ClipSpec {
         Ok(())
     }
 
-    /// How many frames it plays, over all rounds.
+    /// Returns how many frames it plays, over all rounds.
     pub fn frames(&self) -> u64 {
         self.duration.as_nanos().div_ceil(self.frame_interval.as_nanos().max(1))
     }
 
-    /// The place of a frame in the order in which they are shown; both are counted from 0 over all rounds.
+    /// Returns the place of a frame in the order in which they are shown; both are counted from 0 over all
+    /// rounds.
     pub fn shown_place(&self, frame: u64) -> u64 {
         let round = self.display_order.len() as u64;
         match self.display_order.get(frame.checked_rem(round).unwrap_or(0) as usize) {
@@ -106,14 +107,14 @@ impl ClipSpec {
         }
     }
 
-    /// By how many places at most a frame is shown before the one that is decoded in that place: so many intervals must
-    /// pass between decoding and showing for all frames to be there in time.
+    /// Returns by how many places at most a frame is shown before the one that is decoded in that place: the
+    /// same number of intervals must pass between decoding and showing for all frames to be there in time.
     pub fn decoding_delay(&self) -> u64 {
         let early = (0u64..).zip(&self.display_order).map(|(n, place)| n.saturating_sub(u64::from(*place)));
         early.max().unwrap_or(0)
     }
 
-    /// By how many places at most a frame that is decoded before another is shown after it.
+    /// Returns by how many places at most a frame that is decoded before another is shown after it.
     pub fn decoded_ahead(&self) -> u64 {
         let mut furthest = 0;
         let ahead = self.display_order.iter().map(|place| {

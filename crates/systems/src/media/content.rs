@@ -11,7 +11,7 @@ use super::numbers::Numbers;
 /// The one form that is read.
 pub const SCHEMA: &str = "streamgauge.content/1";
 
-/// What a plan says of content in place of its frames.
+/// A plan's reference to content in place of its frames.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ContentRef {
@@ -22,11 +22,11 @@ pub struct ContentRef {
     pub encoding: u32,
 }
 
-/// What is streamed: tracks of encodings of frames.
+/// The streamed content: tracks of encodings of frames.
 #[derive(Debug, Deserialize)]
 pub struct Content {
     schema: String,
-    /// What people call it.
+    /// Its name for people.
     pub name: String,
     #[serde(rename = "duration_ns")]
     /// How long it plays.
@@ -42,7 +42,7 @@ struct StoredTrack {
 /// A track at one rate.
 #[derive(Debug, Deserialize)]
 pub struct Encoding {
-    /// What people call it.
+    /// Its name for people.
     pub name: String,
     /// Its frames.
     pub frames: Frames,
@@ -86,7 +86,8 @@ impl From<StoredFrames> for Frames {
     }
 }
 
-/// The interval between times that are evenly spaced in another order than theirs, and the place of each.
+/// Returns the interval between times that are evenly spaced in another order than theirs, and the place of
+/// each.
 fn out_of_turn(times_ns: &[u64]) -> Option<(Duration, Numbers)> {
     let mut shown = times_ns.to_vec();
     shown.sort_unstable();
@@ -104,7 +105,7 @@ impl Content {
     ///
     /// # Errors
     ///
-    /// What is wrong with it, and what to do.
+    /// The fault, and the remedy.
     pub fn read(text: &str) -> Result<Self, String> {
         let read: Content =
             serde_json::from_str(text).map_err(|error| format!("it does not read: {error}"))?;
@@ -114,7 +115,7 @@ impl Content {
         }
     }
 
-    /// The encodings of all tracks, in order.
+    /// Returns the encodings of all tracks, in order.
     pub fn encodings(&self) -> impl Iterator<Item = &Encoding> {
         self.tracks.iter().flat_map(|track| &track.encodings)
     }
@@ -128,12 +129,12 @@ impl Contents {
     /// None: of plans that have their frames written in.
     pub const NONE: Contents = Contents(BTreeMap::new());
 
-    /// Adds what `digest` names. It is the caller's to have held the two against each other.
+    /// Adds the content for `digest`. It is the caller's to have held the two against each other.
     pub fn add(&mut self, digest: String, content: Content) {
         self.0.insert(digest, Arc::new(content));
     }
 
-    /// The frames that `reference` names; else what is wrong and what to do.
+    /// Returns the frames of `reference`; else the fault and the remedy.
     pub fn frames(&self, reference: &ContentRef) -> Result<&Frames, String> {
         let ContentRef { digest, encoding } = reference;
         let Some(content) = self.0.get(digest) else {

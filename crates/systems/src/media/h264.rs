@@ -4,9 +4,9 @@ use super::payload::Payload;
 
 /// The header of a NAL unit that is a slice of a key frame (ITU-T H.264 section 7.3.1: nal_ref_idc 3, type 5).
 pub const IDR_SLICE: u8 = 0x65;
-/// Of one that others refer to (nal_ref_idc 2, type 1).
+/// Header of a slice that others refer to (nal_ref_idc 2, type 1).
 pub const SLICE: u8 = 0x41;
-/// Of one that none refers to (nal_ref_idc 0, type 1).
+/// Header of a slice that none refers to (nal_ref_idc 0, type 1).
 pub const DISPOSABLE_SLICE: u8 = 0x01;
 
 const TYPE: u8 = 0x1f;
@@ -25,7 +25,7 @@ const FU_END: u8 = 0x40;
 const NAL_HEADER_BYTES: usize = 1;
 const START_CODE: [u8; 4] = [0, 0, 0, 1];
 
-/// True unless the packet goes on with a NAL unit that another began.
+/// Returns true unless the packet continues a NAL unit that another began.
 pub fn begins_nal_unit(payload: &[u8]) -> bool {
     match payload.first() {
         Some(header) if header & TYPE == FU_A => payload.get(1).is_some_and(|fu| fu & FU_START != 0),
@@ -33,13 +33,13 @@ pub fn begins_nal_unit(payload: &[u8]) -> bool {
     }
 }
 
-/// The two bytes that begin each fragment of a NAL unit with `header`.
+/// Returns the two bytes that begin each fragment of a NAL unit with `header`.
 fn fu(header: u8, first: bool, last: bool) -> [u8; FU_BYTES] {
     let bits = if first { FU_START } else { 0 } | if last { FU_END } else { 0 };
     [header & !TYPE | FU_A, bits | header & TYPE]
 }
 
-/// How many of `bytes` (NAL header left out) each fragment carries.
+/// Returns how many of `bytes` (NAL header left out) each fragment carries.
 fn pieces(bytes: usize, max: usize) -> impl Iterator<Item = usize> {
     let mut left = bytes;
     std::iter::from_fn(move || {
@@ -49,8 +49,8 @@ fn pieces(bytes: usize, max: usize) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The payloads of one NAL unit of `bytes` of which only `header` is known: the real bytes at the start of each,
-/// and how much filler follows.
+/// Returns the payloads of one NAL unit of `bytes`, with only its `header` known: the real bytes at the start
+/// of each, and the filler behind them.
 pub fn filler(header: u8, bytes: u32, max_payload: u32) -> impl Iterator<Item = (Vec<u8>, u32)> {
     let whole = bytes <= max_payload;
     let mut left = if whole { 0 } else { bytes - NAL_HEADER_BYTES as u32 };
@@ -69,8 +69,8 @@ pub fn filler(header: u8, bytes: u32, max_payload: u32) -> impl Iterator<Item = 
     }))
 }
 
-/// NAL units of `unit`, each preceded by its length in `length_bytes` bytes. What follows a length that leads out
-/// of the unit is not looked at.
+/// Returns the NAL units of `unit`, each preceded by its length in `length_bytes` bytes. Bytes behind a
+/// length that leads out of the unit are ignored.
 pub fn nal_units(mut unit: &[u8], length_bytes: u8) -> impl Iterator<Item = &[u8]> {
     let width = usize::from(length_bytes.clamp(1, 4));
     std::iter::from_fn(move || {
@@ -85,7 +85,7 @@ pub fn nal_units(mut unit: &[u8], length_bytes: u8) -> impl Iterator<Item = &[u8
     })
 }
 
-/// The packets of an access unit.
+/// Returns the packets of an access unit.
 pub fn packets(unit: &[u8], length_bytes: u8, max_payload: u32) -> Vec<Payload> {
     let max = max_payload as usize;
     let mut made = Vec::with_capacity(1 + unit.len() / max);
@@ -109,7 +109,7 @@ pub fn packets(unit: &[u8], length_bytes: u8, max_payload: u32) -> Vec<Payload> 
     made
 }
 
-/// One packet of NAL units that fit it.
+/// Returns one packet of NAL units that fit it.
 fn together(nals: &[&[u8]]) -> Option<Payload> {
     match nals {
         [] => None,
@@ -138,7 +138,7 @@ fn fragment(nal: &[u8], max: usize, made: &mut Vec<Payload>) {
     }
 }
 
-/// NAL units with start codes between them (ITU-T H.264 annex B).
+/// Returns the NAL units with start codes between them (ITU-T H.264 annex B).
 pub fn annex_b<'a>(nals: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
     let mut bytes = Vec::new();
     for nal in nals {
@@ -148,7 +148,7 @@ pub fn annex_b<'a>(nals: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
     bytes
 }
 
-/// The NAL units of `payloads` with start codes. Fragments whose start is missing are left out.
+/// Returns the NAL units of `payloads` with start codes. Fragments without a start are left out.
 pub fn assemble<'a>(payloads: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut within = false;

@@ -36,7 +36,7 @@ pub struct LevelSpec {
 }
 
 impl LadderSpec {
-    /// Every encoding of it.
+    /// Returns every encoding of it.
     pub fn levels(&self) -> impl Iterator<Item = &LevelSpec> {
         self.video.iter().chain(&self.audio)
     }
@@ -60,12 +60,12 @@ impl LadderSpec {
     ///
     /// # Errors
     ///
-    /// The field, what is wrong and what would be right.
+    /// The field, the fault and the remedy.
     pub fn resolve(&mut self, contents: &Contents) -> Result<(), (&'static str, String)> {
         self.video.iter_mut().chain(&mut self.audio).try_for_each(|level| level.clip.resolve(contents))
     }
 
-    /// Refuses what nobody can play: the field, what is wrong and what would be right.
+    /// Refuses ladders that cannot be played: the field, the fault and the remedy.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         if self.video.is_empty() {
             return Err(("video", "no encoding; give at least one".into()));

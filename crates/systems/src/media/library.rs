@@ -4,23 +4,23 @@ use std::sync::Arc;
 
 use super::Asset;
 
-/// What a server has to stream, by path. It is asked once for each DESCRIBE and once for each session.
+/// A server's media, by path. It is asked once for each DESCRIBE and once for each session.
 pub trait Library: Send + Sync {
-    /// The asset at `path`: that of the URL, percent-decoded, with its leading `/`. It may hold anything a
-    /// client can write, `..` included.
+    /// Returns the asset at `path`: that of the URL, percent-decoded, with its leading `/`. It may hold
+    /// anything a client can write, `..` included.
     fn open(&self, path: &str) -> Result<Arc<Asset>, OpenError>;
 
-    /// The file at `path`, as it lies there. A library of assets alone has none.
+    /// Returns the file at `path`, as it lies there. A library of assets alone has none.
     fn file(&self, _path: &str) -> Result<Arc<dyn StoredFile>, OpenError> {
         Err(OpenError::NotFound)
     }
 
-    /// The file at `path`, whatever its name ends with: for who knows which names it hands out.
+    /// Returns the file at `path`, with any ending: for callers that hand out the names themselves.
     fn plain(&self, _path: &str) -> Result<Arc<dyn StoredFile>, OpenError> {
         Err(OpenError::NotFound)
     }
 
-    /// The one file that there is, which is at every path, and its name. `None` of a folder.
+    /// Returns the one file that there is, which is at every path, and its name. `None` of a folder.
     ///
     /// # Errors
     ///
@@ -29,16 +29,16 @@ pub trait Library: Send + Sync {
         Ok(None)
     }
 
-    /// The names in the folder at `path`, in order.
+    /// Returns the names in the folder at `path`, in order.
     ///
     /// # Errors
     ///
-    /// Why there are none: there is no such folder, say.
+    /// The reason why there are none, such as a missing folder.
     fn names(&self, _path: &str) -> Result<Vec<String>, OpenError> {
         Err(OpenError::NotFound)
     }
 
-    /// Notes that a client plays what is at `path`, where that is no one file.
+    /// Notes that a client plays the media at `path`, where that is no one file.
     fn plays(&self, _path: &str) {}
 }
 
@@ -47,15 +47,15 @@ pub type NamedFile = (String, Arc<dyn StoredFile>);
 
 /// A file as it lies there.
 pub trait StoredFile: Send + Sync {
-    /// Bytes in all.
+    /// Returns the bytes in all.
     fn length(&self) -> u64;
     /// Its version, in letters, digits and dashes: another one where it has changed.
     fn version(&self) -> &str;
-    /// The bytes from `first` on: at most `most`, and none only at the file's end.
+    /// Returns the bytes from `first` on: at most `most`, and none only at the file's end.
     ///
     /// # Errors
     ///
-    /// What the host says.
+    /// The host's error.
     fn read(&self, first: u64, most: u64) -> Result<Vec<u8>, String>;
 }
 

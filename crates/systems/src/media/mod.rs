@@ -7,6 +7,7 @@ pub(crate) mod content;
 pub(crate) mod h264;
 mod ladder;
 mod library;
+pub mod live;
 pub mod mp4;
 mod mpeg4;
 mod numbers;

@@ -1,4 +1,4 @@
-//! Numbers of frames, shared by all who hold them.
+//! Numbers of frames, shared by all their holders.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct Numbers(Arc<[u32]>);
 
 impl Numbers {
-    /// True if there is none.
+    /// Returns true if there is none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

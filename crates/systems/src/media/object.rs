@@ -13,9 +13,9 @@ pub const VIDEO: usize = 0;
 /// The stream of sound.
 pub const AUDIO: usize = 1;
 
-/// What a server has to stream, by path.
+/// A server's media, by path.
 pub trait Shelf<P>: Send + Sync {
-    /// The object at `path`: that of the URL, percent-decoded, with its leading `/`.
+    /// Returns the object at `path`: that of the URL, percent-decoded, with its leading `/`.
     ///
     /// # Errors
     ///
@@ -32,10 +32,10 @@ impl<P: Send + Sync> Shelf<P> for OneObject<P> {
     }
 }
 
-/// Something to stream, of whose encodings files say `P`.
+/// Media to stream; `P` is the files' description of their encodings.
 #[derive(Clone, Debug)]
 pub struct Object<P> {
-    /// What people call it.
+    /// Its name for people.
     pub name: String,
     /// How long it plays.
     pub duration: Duration,
@@ -57,7 +57,7 @@ pub struct Encoding<P> {
     pub bit_rate_bps: u64,
     /// That of its key frames alone.
     pub key_rate_bps: u64,
-    /// What a file says of it.
+    /// Its file's properties.
     pub properties: Option<Arc<P>>,
     frames: Frames,
 }
@@ -65,12 +65,12 @@ pub struct Encoding<P> {
 /// Where frames are from.
 #[derive(Clone, Debug)]
 enum Frames {
-    /// Of a fixed interval, of which only the sizes are known, repeated until they end.
+    /// Frames of a fixed interval, of known sizes without content, repeated until they end.
     Sizes {
         interval: Duration,
         count: u64,
         sizes: Numbers,
-        /// Of the frames of one round, from 0, ascending.
+        /// Key frames of one round, from 0, ascending.
         keys: Arc<[u32]>,
     },
     /// Those of a file.
@@ -106,7 +106,7 @@ pub struct CodedFrame {
 }
 
 impl<P: Clone> Object<P> {
-    /// The ladder, which has been checked.
+    /// Returns the ladder, which has been checked.
     pub fn of_ladder(ladder: &LadderSpec) -> Self {
         let encoding = |clip: &ClipSpec, bit_rate_bps, all_keys| Encoding::new(clip, bit_rate_bps, all_keys);
         let video =
@@ -119,21 +119,21 @@ impl<P: Clone> Object<P> {
         Object { name: ladder.name.clone(), duration, streams }
     }
 
-    /// That of all streams in their highest encodings.
+    /// Returns that of all streams in their highest encodings.
     pub fn most_bps(&self) -> u64 {
         let highest =
             |stream: &Stream<P>| stream.encodings.last().map_or(0, |encoding| encoding.bit_rate_bps);
         self.streams.iter().map(highest).fold(0, u64::saturating_add)
     }
 
-    /// That of sound; 0 without any.
+    /// Returns that of sound; 0 without any.
     pub fn audio_bps(&self) -> u64 {
         self.streams.get(AUDIO).map_or(0, |stream| stream.encodings[0].bit_rate_bps)
     }
 }
 
 impl<P> Stream<P> {
-    /// What a file says of its highest encoding.
+    /// Returns a file's properties of its highest encoding.
     pub fn properties(&self) -> Option<&P> {
         self.encodings.last()?.properties.as_deref()
     }
@@ -156,7 +156,7 @@ impl<P> Encoding<P> {
         Encoding { bit_rate_bps, key_rate_bps: key_rate_bps.min(bit_rate_bps), properties: None, frames }
     }
 
-    /// Frames of a file, of which there is one, at the rate `said_bps` or, where that is 0, theirs.
+    /// Returns the frames of a file, which must have one, at the rate `said_bps` or, where that is 0, theirs.
     pub fn of_frames(coded: CodedFrames, said_bps: u64, properties: P, duration: Duration) -> Self {
         let rate =
             |bytes: u64| (u128::from(bytes) * 8_000_000_000 / u128::from(duration.as_nanos().max(1))) as u64;
@@ -179,7 +179,7 @@ impl<P> Encoding<P> {
         matches!(self.frames, Frames::Coded(_))
     }
 
-    /// How many frames there are.
+    /// Returns how many frames there are.
     pub fn count(&self) -> u64 {
         match &self.frames {
             Frames::Sizes { count, .. } => *count,
@@ -187,7 +187,7 @@ impl<P> Encoding<P> {
         }
     }
 
-    /// The frame of that number from 0, if there is one.
+    /// Returns the frame of that number from 0, if there is one.
     pub fn frame(&self, number: u64) -> Option<CodedFrame> {
         match &self.frames {
             Frames::Sizes { interval, count, sizes, keys } => {
@@ -202,7 +202,7 @@ impl<P> Encoding<P> {
         }
     }
 
-    /// The bytes of the frame of that number, of which there is one.
+    /// Returns the bytes of the frame of that number, which must exist.
     pub fn media(&self, number: u64, frame: CodedFrame) -> Chunk {
         match &self.frames {
             Frames::Sizes { .. } => Chunk::filler(frame.bytes),
@@ -213,7 +213,7 @@ impl<P> Encoding<P> {
         }
     }
 
-    /// The first frame at `at` or after it.
+    /// Returns the first frame at `at` or after it.
     pub fn first_at(&self, at: Duration) -> u64 {
         match &self.frames {
             Frames::Sizes { interval, .. } => at.as_nanos().div_ceil(interval.as_nanos().max(1)),
@@ -221,7 +221,7 @@ impl<P> Encoding<P> {
         }
     }
 
-    /// The first key frame of that number or a later one; of a file's it may be that behind the last.
+    /// Returns the first key frame of that number or a later one; of a file's it may be that behind the last.
     pub fn key_from(&self, number: u64) -> u64 {
         match &self.frames {
             Frames::Sizes { sizes, keys, .. } => {

@@ -12,31 +12,31 @@ const MOST_BYTES: u64 = 512 << 20;
 
 /// A kind of files.
 pub trait Format: Send + Sync + 'static {
-    /// What files say of an encoding.
+    /// The files' properties of an encoding.
     type Said: Send + Sync + 'static;
 
-    /// What the names of files end with, and of folders with several encodings.
+    /// Endings of the names of files, and of folders with several encodings.
     const ENDINGS: &'static [&'static str];
 
     /// Encodings that an object has at most.
     const MOST_ENCODINGS: usize;
 
-    /// The object of `files`, of which there need not be one, each with its name; it is called `name`.
+    /// Returns the object `name` of `files`, each with its name; the list may be empty.
     ///
     /// # Errors
     ///
-    /// What is wrong with which of them.
+    /// The fault, with the file's name.
     fn object_of(name: &str, files: &[(String, Vec<u8>)]) -> Result<Object<Self::Said>, String>;
 
-    /// Those that this process has read.
+    /// Returns those that this process has read.
     fn read() -> &'static Mutex<ReadObjects<Self::Said>>;
 }
 
 /// Objects that have been read.
 pub struct ReadObjects<P> {
-    /// By where their files are, and their versions: all who play one share it.
+    /// By the places of their files, and their versions: all players of one share it.
     played: BTreeMap<(String, String), Weak<Object<P>>>,
-    /// The last that was read, though nobody plays it: who has its description will.
+    /// The last one that was read, even without players: a client with its description will play it.
     last: Option<Arc<Object<P>>>,
 }
 
@@ -46,8 +46,8 @@ impl<P> Default for ReadObjects<P> {
     }
 }
 
-/// The files of a format that a library has, and its folders whose names end as theirs: the files in one are encodings of one
-/// clip.
+/// The files of a format in a library, and its folders with names that end as theirs: the files in one are
+/// encodings of one clip.
 pub struct Files<F> {
     library: Arc<dyn Library>,
     of: PhantomData<F>,
@@ -59,13 +59,13 @@ fn is_named<F: Format>(name: &str) -> bool {
 }
 
 impl<F: Format> Files<F> {
-    /// Those of `library`.
+    /// Returns those of `library`.
     pub fn of(library: Arc<dyn Library>) -> Self {
         Files { library, of: PhantomData }
     }
 
-    /// The files of the object at `path`: one, or those of a folder; and where they are, the same for every path that leads
-    /// there.
+    /// Returns the files of the object at `path`: one, or those of a folder; and where they are, the same for
+    /// every path that leads there.
     fn files(&self, path: &str) -> Result<(String, Vec<NamedFile>), OpenError> {
         let unnamed = |name: &str| {
             OpenError::Unsupported(format!("{name} ends with none of {}", F::ENDINGS.join(", ")))
@@ -118,7 +118,7 @@ impl<F: Format> Shelf<F::Said> for Files<F> {
             self.library.plays(path);
             return Ok(object);
         }
-        // Two are not in memory for want of one.
+        // A request for one does not keep two in memory.
         objects.last = None;
         let mut read = Vec::new();
         for (name, file) in files {

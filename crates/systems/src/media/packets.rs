@@ -1,4 +1,4 @@
-//! From access units to RTP payloads and back, whatever the codec.
+//! From access units to RTP payloads and back, for any codec.
 
 use streamgauge_base::Chunk;
 
@@ -10,9 +10,9 @@ use super::{aac, h264, mpeg4};
 pub const LEAST_PAYLOAD_BYTES: u32 = 64;
 
 impl Track {
-    /// The packets that are sent for `unit`, each of at most `max_payload` bytes (`LEAST_PAYLOAD_BYTES` or more),
-    /// all with the timestamp of that unit. Several small blocks of sound share a packet, which goes out with the
-    /// first of them: for the others there is none.
+    /// Returns the packets that are sent for `unit`, each of at most `max_payload` bytes
+    /// (`LEAST_PAYLOAD_BYTES` or more), all with the timestamp of that unit. Several small blocks of sound
+    /// share a packet, which is sent with the first of them: for the others there is none.
     pub fn packets(&self, unit: usize, max_payload: u32) -> impl ExactSizeIterator<Item = Payload> + use<> {
         let max = max_payload.max(LEAST_PAYLOAD_BYTES);
         let mut payloads = match &self.codec {
@@ -36,7 +36,7 @@ impl Track {
         payloads.into_iter()
     }
 
-    /// The bytes of `unit`; none if the track has only sizes.
+    /// Returns the bytes of `unit`; none if the track has only sizes.
     pub fn unit_bytes(&self, unit: usize) -> &[u8] {
         let (Bytes::Shared(file), Some(unit)) = (&self.bytes, self.units.get(unit)) else { return &[] };
         let from = usize::try_from(unit.offset).unwrap_or(usize::MAX);
@@ -44,10 +44,10 @@ impl Track {
     }
 }
 
-/// True if a packet whose payload begins with `head` (two bytes do) may be a unit's first, false if it is a
-/// fragment's continuation. Exact for frames of one NAL unit (all of `Codec::Sizes`) and for MPEG-4 Visual; of a
-/// frame of several NAL units each begins one, and sound does not tell: there the packet before it says, which had
-/// the marker.
+/// Returns true if a packet with a payload that begins with `head` (two bytes are enough) may be a unit's
+/// first, false if it is a fragment's continuation. Exact for frames of one NAL unit (all of `Codec::Sizes`)
+/// and for MPEG-4 Visual; in a frame of several NAL units each begins one, and sound does not reveal it:
+/// there the marker of the packet before it does.
 pub fn begins_unit(codec: &Codec, head: &[u8]) -> bool {
     match codec {
         Codec::Sizes | Codec::H264 { .. } => h264::begins_nal_unit(head),
@@ -56,8 +56,8 @@ pub fn begins_unit(codec: &Codec, head: &[u8]) -> bool {
     }
 }
 
-/// The unit that `payloads` carry, which are all of its packets in order, as players read it from a file: H.264 as
-/// Annex B, MPEG-4 Visual as an elementary stream, AAC with ADTS headers.
+/// Returns the unit that `payloads` carry, which are all of its packets in order, as players read it from a
+/// file: H.264 as Annex B, MPEG-4 Visual as an elementary stream, AAC with ADTS headers.
 pub fn assemble<'a>(codec: &Codec, payloads: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
     let payloads = payloads.into_iter();
     match codec {
@@ -67,7 +67,7 @@ pub fn assemble<'a>(codec: &Codec, payloads: impl IntoIterator<Item = &'a [u8]>)
     }
 }
 
-/// What such a file begins with: the parameter sets, or the decoder's configuration.
+/// Returns the beginning of such a file: the parameter sets, or the decoder's configuration.
 pub fn preamble(codec: &Codec) -> Vec<u8> {
     match codec {
         Codec::H264 { sps, pps, .. } => h264::annex_b(sps.iter().chain(pps).map(Vec::as_slice)),

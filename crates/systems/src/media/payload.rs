@@ -1,4 +1,4 @@
-//! What one RTP packet carries.
+//! The payload of one RTP packet.
 
 use streamgauge_base::Chunk;
 

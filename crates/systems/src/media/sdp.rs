@@ -18,7 +18,7 @@ pub use read::{Presentation, SdpProblem, TrackDescription, read};
 /// The first dynamic payload type (RFC 3551 section 6); each further track has the next.
 const FIRST_PAYLOAD_TYPE: u8 = 96;
 
-/// Tracks that can be told apart by a dynamic payload type, of which 127 is the last.
+/// Tracks that a dynamic payload type can distinguish; 127 is the last type.
 pub const MOST_TRACKS: usize = 32;
 
 /// IP, UDP and RTP headers of a packet; and about how much media one carries: for `b=AS`, which counts both
@@ -34,25 +34,25 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// The RTP payload type of a track, one of the first [`MOST_TRACKS`].
+/// Returns the RTP payload type of a track, one of the first [`MOST_TRACKS`].
 pub fn payload_type(track: usize) -> u8 {
     debug_assert!(track < MOST_TRACKS);
     FIRST_PAYLOAD_TYPE + track as u8
 }
 
-/// The control URL of a track, relative to the presentation's.
+/// Returns the control URL of a track, relative to the presentation's.
 pub fn control(track: usize) -> String {
     format!("trackID={}", track + 1)
 }
 
-/// The track that `control`'s URL ends with.
+/// Returns the track that `control`'s URL ends with.
 pub fn track_of(control: &str) -> Option<usize> {
     let (_, number) = control.rsplit_once("trackID=")?;
     number.trim_end_matches('/').parse::<usize>().ok()?.checked_sub(1)
 }
 
-/// The description of the first [`MOST_TRACKS`] tracks of `asset`, which is served at `origin`, with an id of this
-/// version of it.
+/// Returns the description of the first [`MOST_TRACKS`] tracks of `asset`, which is served at `origin`, with
+/// an id of this version of it.
 pub fn describe(asset: &Asset, origin: IpAddr, id: u64) -> String {
     let (family, any) = if origin.is_ipv4() { ("IP4", "0.0.0.0") } else { ("IP6", "::") };
     // A line break in a name would begin another line.
@@ -111,7 +111,7 @@ fn session_kbps(track: &Track) -> u64 {
     (u128::from(track.bit_rate_bps()) * with_headers / u128::from(bytes)).div_ceil(1000) as u64
 }
 
-/// The encoding's name and its parameters.
+/// Returns the encoding's name and its parameters.
 fn encoding(codec: &Codec) -> (&'static str, String) {
     match codec {
         Codec::Sizes => ("H264", "packetization-mode=1".into()),
@@ -127,8 +127,8 @@ fn encoding(codec: &Codec) -> (&'static str, String) {
             ("H264", text)
         }
         Codec::Mpeg4Visual { config } => {
-            // The visual object sequence header has the profile and level (ISO/IEC 14496-2 section 6.2.2); 1 is
-            // Simple Profile, Level 1, what a decoder assumes where none is said (RFC 6416 section 7.1).
+            // The visual object sequence header has the profile and level (ISO/IEC 14496-2 section 6.2.2); 1
+            // is Simple Profile, Level 1, which decoders assume by default (RFC 6416 section 7.1).
             let profile = match config.as_slice() {
                 [0, 0, 1, 0xb0, profile, ..] => *profile,
                 _ => 1,

@@ -56,7 +56,7 @@ impl System for PingSpec {
         })
     }
 
-    /// ICMP says itself what it is.
+    /// ICMP identifies itself.
     fn protocols(&self) -> Protocols {
         Protocols::default()
     }

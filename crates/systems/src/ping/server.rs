@@ -9,7 +9,7 @@ use crate::app::{App, Input, Io};
 use crate::outbox::Outbox;
 use crate::ping::PingSpec;
 
-/// A request unanswered for so long is called lost; a reply that still comes is an `rtt` all the same.
+/// A request unanswered for this long is called lost; a later reply is an `rtt` all the same.
 pub const LOST_AFTER: Duration = Duration::from_secs(10);
 
 /// Requests are remembered for this long after they were sent.
@@ -44,7 +44,7 @@ pub struct PingServer {
 }
 
 impl PingServer {
-    /// `spec` as checked by [`crate::machines`].
+    /// Returns the server of `spec` as checked by [`crate::machines`].
     pub fn new(spec: &PingSpec) -> Self {
         PingServer {
             interval: spec.interval,
@@ -94,7 +94,7 @@ impl PingServer {
     fn reply(&mut self, now: Instant, datagram: &Chunk) {
         let Some(&[high, low]) = datagram.head().first_chunk() else { return };
         let seq = u16::from_be_bytes([high, low]);
-        // 60 s of requests at 1 ms are fewer than 2^16, so the low 16 bits tell them apart.
+        // 60 s of requests at 1 ms are fewer than 2^16: the low 16 bits distinguish them.
         let number = self.oldest + u64::from(seq.wrapping_sub(self.oldest as u16));
         let Some(request) = self.request(number) else { return };
         if request.state != State::Answered {
@@ -111,7 +111,7 @@ impl App for PingServer {
             Input::Start => {
                 self.next = Some(now);
             }
-            Input::Datagram(ECHO, datagram) => self.reply(now, datagram),
+            Input::Datagram { on: ECHO, bytes: datagram, .. } => self.reply(now, datagram),
             Input::Pause => self.paused = true,
             Input::Resume => self.paused = false,
             Input::Stop => self.next = None,

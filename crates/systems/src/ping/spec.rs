@@ -1,4 +1,4 @@
-//! What a plan says of ICMP echo.
+//! A plan's settings of ICMP echo.
 
 use serde::{Deserialize, Serialize};
 use streamgauge_base::Duration;

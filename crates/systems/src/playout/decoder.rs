@@ -1,35 +1,36 @@
-//! Which of the pictures that came whole a decoder gives out.
+//! The pictures that a decoder outputs, among those received whole.
 
 use serde::{Deserialize, Serialize};
 use streamgauge_plan::{Kind, setting};
 
 use crate::media::ClipSpec;
 
-/// What decodes the pictures.
+/// The decoder of the pictures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decoder {
-    /// Gives out each that came whole.
+    /// Outputs each that was received whole.
     #[default]
     Ideal,
-    /// FFmpeg's of H.264 without pictures out of order, as GStreamer's `avdec_h264` has it: gives out none that comes
-    /// before one already shown by its order count, which falls behind where a frame number's wrap was lost.
+    /// FFmpeg's decoder of H.264 without reordered pictures, as in GStreamer's `avdec_h264`: outputs none
+    /// that is before one already shown by its order count, which is too low where a frame number's wrap was
+    /// lost.
     Libavcodec,
 }
 
 setting!(Decoder => Kind::Words(vec!["ideal", "libavcodec"]));
 
-/// Frame numbers begin again after so many pictures: the least that H.264 allows (log2_max_frame_num_minus4 0), which is
-/// what x264 writes for one reference picture.
+/// Frame numbers begin again after this many pictures: the least that H.264 allows (log2_max_frame_num_minus4
+/// 0), which x264 writes for one reference picture.
 const MAX_FRAME_NUM: u64 = 16;
 
 /// The order count of pictures without any out of order (ITU-T H.264 section 8.2.1.3, pic_order_cnt_type 2), in
 /// pictures since the key frame, as libavcodec keeps it where some are missing.
 ///
-/// The count's multiple of 16 grows when a frame number is below the one before. Of missing pictures libavcodec fills in
-/// the frame numbers, and not that growth: if the picture whose number is 0 again is missing, all counts from there on are 16
-/// too low, and the next 15 pictures are discarded as out of order. A key frame begins anew. Found in the packets and
-/// pictures of FFmpeg 5.1 in GStreamer 1.22.
+/// The count's multiple of 16 grows when a frame number is below the one before. For missing pictures
+/// libavcodec fills in the frame numbers, and not that growth: if the picture with the number 0 again is
+/// missing, all counts from there on are 16 too low, and the next 15 pictures are discarded as out of order.
+/// A key frame begins anew. Found in the packets and pictures of FFmpeg 5.1 in GStreamer 1.22.
 #[derive(Clone, Debug)]
 pub(super) struct PictureOrder {
     /// Key frames among the clip's `frames`, ascending.
@@ -50,11 +51,12 @@ impl PictureOrder {
         PictureOrder { keys, frames: (clip.frame_bytes.len() as u64).max(1), counted: 0, last: 0 }
     }
 
-    /// Whether picture `number`, which came whole, is given out; the clip begins again after its last. They come in order.
+    /// Returns whether picture `number`, which was received whole, is output; the clip begins again after its
+    /// last. They come in order.
     pub fn gives_out(&mut self, number: u64) -> bool {
         let place = number % self.frames;
         let before = self.keys.partition_point(|&key| key <= place);
-        // What comes before the clip's first key frame hangs on the last one of the round before.
+        // Pictures before the clip's first key frame depend on the last one of the round before.
         let since = match before.checked_sub(1) {
             Some(index) => place - self.keys[index],
             None => place + self.frames - self.keys[self.keys.len() - 1],
@@ -94,7 +96,7 @@ mod tests {
         }
     }
 
-    /// Of `until` pictures without those `missing`, which are given out.
+    /// Returns the numbers of the output pictures, from `until` pictures without those `missing`.
     fn given(clip: &ClipSpec, until: u64, missing: &[u64]) -> Vec<u64> {
         let mut order = PictureOrder::new(clip);
         (0..until).filter(|number| !missing.contains(number) && order.gives_out(*number)).collect()

@@ -1,19 +1,19 @@
-//! What is due next, what counts as held, and what the clock stops for: of a playout buffer as it is now.
+//! The next due unit, the held media, and the reason to stop the clock: of a playout buffer as it is now.
 
 use streamgauge_base::{Duration, Instant};
 
 use super::units::{Unit, Units};
 use super::{Gathers, LATE_WINDOW, Playout, State};
 
-/// Nothing in the media's last second is waited for. Over UDP, if it does not come, it was lost, and nothing behind it
-/// would show that. On a stream that holds only where nobody knows which picture is the last: the clock goes on, and
-/// what comes is shown when it comes, once all of it is there.
+/// Nothing in the media's last second is waited for. Over UDP, if it does not come, it was lost, and nothing
+/// behind it would show that. On a stream that holds only where the last picture is unknown: the clock
+/// continues, and late media are shown when they arrive, once all of it is there.
 pub(super) const TAIL: Duration = Duration::from_secs(1);
 
-/// Where nobody knows which picture is the last, another track of which so much came since the last picture did, and
-/// that has come so far past that picture's end, shows that no picture is due: a server sends its tracks by one clock. It
-/// leaves room for servers that send a chunk of each by turns; how far one track is sent ahead of the other does not
-/// matter.
+/// Where the last picture is unknown, another track that has received this much since the last picture
+/// arrived, and has reached as far past that picture's end, shows that no picture is due: a server sends its
+/// tracks by one clock. It leaves room for servers that send a chunk of each by turns; how far one track is
+/// sent ahead of the other does not matter.
 const LEAD: Duration = Duration::from_secs(1);
 
 impl Playout {
@@ -21,9 +21,9 @@ impl Playout {
         due(self.base, self.at, at)
     }
 
-    /// When `advance` has something to do.
+    /// Returns when `advance` has something to do.
     pub fn next_event(&self) -> Option<Instant> {
-        if self.ended || self.paused.is_some() || self.state == State::Gathering {
+        if self.has_ended() || self.paused.is_some() || self.state == State::Gathering {
             return None;
         }
         let oldest = self.tracks.iter().filter_map(Units::oldest).map(|unit| self.due(unit.at) + LATE_WINDOW);
@@ -33,19 +33,20 @@ impl Playout {
         oldest.chain(next).chain(end).min()
     }
 
-    /// It is known which picture is the last: they are counted, and the end is theirs. Else one is believed in only so
-    /// far as something came of it or after it, or the end is more than [`TAIL`] away.
+    /// Returns whether it is known which picture is the last: they are counted, and the end is theirs. Else
+    /// one is assumed only where a part of it or of a later one arrived, or where the end is more than
+    /// [`TAIL`] away.
     pub(super) fn knows_the_last(&self) -> bool {
         self.of_pictures && self.tracks[self.main].are_numbered()
     }
 
-    /// All tracks but the pictures'.
+    /// Returns all tracks but the pictures'.
     pub(super) fn others(&self) -> impl Iterator<Item = (usize, &Units)> {
         self.tracks.iter().enumerate().filter(|&(index, _)| index != self.main)
     }
 
-    /// The track whose buffer counts, for which the clock stops: the pictures', until another shows by [`LEAD`] that none
-    /// of them is due. What it shows holds until a picture comes.
+    /// Returns the track with the buffer that counts, for which the clock stops: the pictures', until another
+    /// shows by [`LEAD`] that none of them is due. Its evidence holds until a picture arrives.
     pub(super) fn leading(&self) -> usize {
         let Some(end) = self.tracks[self.main].newest_end().filter(|_| !self.knows_the_last()) else {
             return self.main;
@@ -56,15 +57,15 @@ impl Playout {
         ahead.max_by_key(|&(_, newest)| newest).map_or(self.main, |(index, _)| index)
     }
 
-    /// By when all has come or never will, where nobody knows which picture is the last.
+    /// Returns when all has arrived or never will, where the last picture is unknown.
     pub(super) fn all_due(&self) -> Option<Instant> {
         let due = self.due(self.end.filter(|_| !self.knows_the_last())?);
-        // On a stream nothing is lost, and what is slow may be on its way still.
+        // On a stream nothing is lost, and slow data may be on their way still.
         let slow = self.manner.in_order && self.over.is_none();
         Some(if slow { due.max(self.heard) + LATE_WINDOW } else { due })
     }
 
-    /// The track whose next unit falls due first, and when.
+    /// Returns the track with the next due unit, and its due time.
     pub(super) fn next_due(&self) -> Option<(usize, Instant)> {
         let leading = self.leading();
         let tracks = self.tracks.iter().enumerate().filter_map(|(index, track)| {
@@ -78,14 +79,15 @@ impl Playout {
         tracks.min_by_key(|&(_, at)| at).map(|(index, at)| (index, self.due(at)))
     }
 
-    /// The track `leading`, which counts, should have something at `at`, though nothing of it or after it came.
+    /// Returns whether the track `leading`, which counts, should have a unit at `at`, though no part of it or
+    /// of a later one arrived.
     fn expects(&self, leading: usize, at: Duration) -> bool {
         let tail = if self.knows_the_last() { Duration::ZERO } else { TAIL };
         let before_the_end = self.end.is_some_and(|end| at + tail < end);
         self.waits_at(leading, at) || before_the_end && self.tracks[leading].are_numbered()
     }
 
-    /// The clock stops for the track `leading`, which counts, rather than go past `at`.
+    /// Returns whether the clock stops for the track `leading`, which counts, rather than go past `at`.
     pub(super) fn waits_at(&self, leading: usize, at: Duration) -> bool {
         let tail = if self.manner.in_order && self.knows_the_last() { Duration::ZERO } else { TAIL };
         self.manner.stalls
@@ -94,8 +96,8 @@ impl Playout {
             && self.end.is_none_or(|end| at + tail < end)
     }
 
-    /// The rest of `unit`, the next of the track `leading`, which counts, is on its way in order, and the clock does not
-    /// stop for it: it falls due once it is whole.
+    /// Returns whether the rest of `unit`, the next of the track `leading`, which counts, is on its way in
+    /// order, and the clock does not stop for it: it falls due once it is whole.
     fn holds(&self, leading: usize, unit: &Unit) -> bool {
         self.manner.in_order
             && self.over.is_none()
@@ -104,8 +106,8 @@ impl Playout {
             && !self.waits_at(leading, unit.at)
     }
 
-    /// What is gathered of the track `leading`, which counts, from the media's time `next` on, and how far it comes; the
-    /// latter is `None` if nothing came.
+    /// Returns the gathered media of the track `leading`, which counts, from the media's time `next` on, and
+    /// its reach; the latter is `None` if nothing arrived.
     pub(super) fn gathered(&self, leading: usize, next: Duration) -> (Duration, Option<Duration>) {
         let leading = &self.tracks[leading];
         let newest = leading.newest_end();
@@ -119,7 +121,7 @@ impl Playout {
     }
 }
 
-/// When the media's time `time` is due, if its time `at` is at `base`.
+/// Returns when the media's time `time` is due, if its time `at` is at `base`.
 pub(super) fn due(base: Instant, at: Duration, time: Duration) -> Instant {
     if time >= at { base + time.saturating_sub(at) } else { base - at.saturating_sub(time) }
 }

@@ -1,4 +1,4 @@
-//! What came, in the order in which decoders want it.
+//! Received units, in the order for decoders.
 
 use std::collections::VecDeque;
 
@@ -6,8 +6,8 @@ use streamgauge_base::{Chunk, Duration};
 
 use super::units::Unit;
 
-/// So many units of a track wait for one that was sent before them and is shown after them. Encoders put no more
-/// pictures between two that they refer to: x264 and ffmpeg's MPEG-4 at most 16.
+/// This many units of a track wait for one that was sent before them and is shown after them. Encoders put no
+/// more pictures between two that they refer to: x264 and ffmpeg's MPEG-4 at most 16.
 const MOST_WAITING: usize = 16;
 
 /// A unit as it was received, with its payloads in order.
@@ -15,16 +15,16 @@ const MOST_WAITING: usize = 16;
 pub struct ReceivedUnit {
     /// Its track, in the order of those of the description that are played.
     pub track: usize,
-    /// Its number in the track from the media's start, in the order in which units are shown; one that never came has
-    /// one too if the description gives the frame rate.
+    /// Its number in the track from the media's start, in the order in which units are shown; one that never
+    /// arrived has one too if the description gives the frame rate.
     pub number: u64,
     /// When it is shown, in the media.
     pub at: Duration,
-    /// Its RTP timestamp; `None` if nothing of it came.
+    /// Its RTP timestamp; `None` if no part of it arrived.
     pub timestamp: Option<u32>,
-    /// What came of it.
+    /// The received part of it.
     pub payloads: Vec<Chunk>,
-    /// All of it came, be it too late.
+    /// Whether all of it arrived, even too late.
     pub whole: bool,
     /// It was there when it was due.
     pub shown: bool,
@@ -47,15 +47,15 @@ struct Line {
 }
 
 impl Kept {
-    /// For so many tracks.
+    /// Returns the queues of this many tracks.
     pub fn new(tracks: usize) -> Self {
         Kept { tracks: (0..tracks).map(|_| Line::default()).collect(), ready: VecDeque::new() }
     }
 
-    /// The next of `track` was shown or given up.
+    /// Adds the next unit of `track`, which was shown or given up.
     pub fn push(&mut self, track: usize, unit: Unit) {
         let line = &mut self.tracks[track];
-        // One of which nothing came stays behind the one that was to be shown before it.
+        // One without any received part stays behind the one that was to be shown before it.
         line.last = unit.first_sequence().or(line.last);
         let Some(sequence) = line.last else { return self.ready.push_back(received(track, unit)) };
         let is_before = |there: u32| there.wrapping_sub(sequence).cast_signed() <= 0;
@@ -66,14 +66,14 @@ impl Kept {
         }
     }
 
-    /// Nothing more comes: no unit waits for another.
+    /// Ends the input: no unit waits for another.
     pub fn finish(&mut self) {
         for line in &mut self.tracks {
             self.ready.extend(line.waiting.drain(..).map(|(_, unit)| unit));
         }
     }
 
-    /// The next, in its track's order of decoding.
+    /// Returns the next, in its track's order of decoding.
     pub fn take(&mut self) -> Option<ReceivedUnit> {
         self.ready.pop_front()
     }
@@ -104,8 +104,8 @@ mod tests {
 
     const CLOCK: u32 = 90_000;
 
-    /// Units of one packet each, 40 ms apart, that were sent in the order of `shown`: each entry is the place at which
-    /// the unit is shown, `None` for one that does not come. What comes out, by that place.
+    /// Units of one packet each, 40 ms apart, that were sent in the order of `shown`: each entry is the place
+    /// at which the unit is shown, `None` for one that does not come. Returns the output, by that place.
     fn kept(shown: &[Option<u32>], first_sequence: u32) -> Vec<u64> {
         let mut units = Units::new(Some(Duration::from_millis(40)));
         units.anchor(Timeline::new(CLOCK, 0, Duration::ZERO));
@@ -126,7 +126,8 @@ mod tests {
         out.into_iter().filter(|unit| unit.timestamp.is_some()).map(|unit| unit.number).collect()
     }
 
-    /// Sent and decoded as I P B B P B B ..., shown as I B B P B B P ...
+    /// Returns the order of showing of units sent and decoded as I P B B P B B ..., shown as I B B P B B P
+    /// ...
     fn sent(groups: u32, b_frames: u32) -> Vec<Option<u32>> {
         let step = b_frames + 1;
         let group = |end: u32| std::iter::once(end).chain(end - b_frames..end);

@@ -1,4 +1,4 @@
-//! What players do differently with the same buffer.
+//! Differences of players with the same buffer.
 
 use streamgauge_base::Duration;
 
@@ -7,31 +7,32 @@ use streamgauge_base::Duration;
 pub struct End {
     /// In the media's time.
     pub at: Duration,
-    /// It is the pictures' own end. Else it is the end of whatever lasts longest, sound perhaps.
+    /// It is the pictures' own end. Else it is the end of the longest track, perhaps sound.
     pub of_pictures: bool,
 }
 
 /// When play begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Start {
-    /// Once `prebuffer` of media is gathered: a server may send it ahead of its time. The events `playout_start` and
-    /// `buffer` say how that goes.
+    /// Once `prebuffer` of media is gathered: a server may send it ahead of its time. The events
+    /// `playout_start` and `buffer` report its progress.
     Gathered,
-    /// `prebuffer` after the first packet came, whatever else does: a server sends at the media's pace.
+    /// `prebuffer` after the first packet arrived, regardless of the rest: a server sends at the media's
+    /// pace.
     Delayed,
 }
 
-/// What counts as gathered.
+/// The media that count as gathered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Gathers {
-    /// All up to the newest unit that anything came of.
+    /// All up to the newest unit with a received part.
     Begun,
     /// Units that are whole, up to the first that is not: on a stream. A unit that lost something is waited for as
     /// long as the clock may stop.
     Whole,
 }
 
-/// What is made of the time by which the host looks later than it should, or by which play is paused.
+/// Handling of the time by which the host looks later than it should, or by which play is paused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HostLate {
     /// It counts: a unit of a stream is shown when it was whole, and one that is whole more than a second after it was
@@ -49,14 +50,14 @@ pub struct Manner {
     pub start: Start,
     /// Media gathered, or time that passes, before play begins.
     pub prebuffer: Duration,
-    /// Media gathered before play goes on after a stall.
+    /// Media gathered before play resumes after a stall.
     pub rebuffer: Duration,
-    /// What counts as gathered.
+    /// The media that count as gathered.
     pub gathers: Gathers,
-    /// What is made of a host that looks late.
+    /// Handling of a host that looks late.
     pub host_late: HostLate,
     /// The clock stops when the buffer has run dry.
     pub stalls: bool,
-    /// What is not there comes later, and late is not lost: the media is on a stream.
+    /// Missing units arrive later, and late is not lost: the media is on a stream.
     pub in_order: bool,
 }

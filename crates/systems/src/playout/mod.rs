@@ -1,6 +1,7 @@
-//! The playout buffer: waits for media before it begins, shows each unit when it is due, and says what became of it.
+//! The playout buffer: waits for media before it begins, shows each unit when it is due, and reports its
+//! outcome.
 //!
-//! There may be several tracks on one clock. What players do differently is their [`Manner`].
+//! There may be several tracks on one clock. The differences of players are in their [`Manner`].
 
 mod decoder;
 mod due;
@@ -33,7 +34,7 @@ const LATE_WINDOW: Duration = Duration::from_secs(1);
 /// Least time between two events `buffer`.
 const BUFFER_EVENTS: Duration = Duration::from_millis(500);
 
-/// What became of the units of the pictures' track.
+/// Outcomes of the units of the pictures' track.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PlayoutStats {
     /// Whole when due.
@@ -48,9 +49,9 @@ pub struct PlayoutStats {
     pub lateness: Duration,
     /// How often the clock stopped.
     pub stalls: u64,
-    /// For how long in all, without a stall that goes on.
+    /// Total duration, without a current stall.
     pub stalled: Duration,
-    /// There are no pictures: sound alone is played, of which no count speaks.
+    /// There are no pictures: sound alone is played, which is in no count.
     pub sound_alone: bool,
 }
 
@@ -59,7 +60,7 @@ enum State {
     /// Before play.
     Gathering,
     Playing,
-    /// For want of something of that track.
+    /// Stalled by a lack of that track.
     Stalled {
         since: Instant,
         of: usize,
@@ -70,9 +71,9 @@ enum State {
 pub struct Playout {
     manner: Manner,
     tracks: Vec<Units>,
-    /// The track of which events speak: pictures, or else the first.
+    /// The track that events refer to: pictures, or else the first.
     main: usize,
-    /// How far the other tracks had come when something last came of it.
+    /// Reach of the other tracks at its last arrival.
     others_then: Duration,
     state: State,
     /// The media's time `at` is due at this instant.
@@ -85,7 +86,7 @@ pub struct Playout {
     /// Nothing more will come, and why.
     over: Option<Cow<'static, str>>,
     asked: Instant,
-    /// When a unit's packet last came.
+    /// Time of the last arrival of a unit's packet.
     heard: Instant,
     startup: Option<Duration>,
     paused: Option<Instant>,
@@ -93,12 +94,12 @@ pub struct Playout {
     stats: PlayoutStats,
     kept: Option<Kept>,
     decoder: Option<PictureOrder>,
-    ended: bool,
+    ended: Option<Instant>,
 }
 
 impl Playout {
-    /// For tracks whose units are so far apart, if that is known, of which `main` is the pictures'. PLAY was sent at
-    /// `asked`, for the media from `from` to `end`.
+    /// Returns a buffer for tracks with units at these intervals, if known; `main` is the pictures'. PLAY was
+    /// sent at `asked`, for the media from `from` to `end`.
     pub fn new(
         manner: Manner,
         intervals: &[Option<Duration>],
@@ -130,97 +131,108 @@ impl Playout {
             stats: PlayoutStats::default(),
             kept: None,
             decoder: None,
-            ended: false,
+            ended: None,
         }
     }
 
-    /// What decodes the pictures, which are those of `clip` in turn. Streams with pictures out of order have their order
-    /// counts written out (pic_order_cnt_type 0), so that libavcodec discards none of them.
+    /// Sets the decoder of the pictures, which are those of `clip` in turn. Streams with pictures out of
+    /// order have their order counts written out (pic_order_cnt_type 0), so that libavcodec discards none of
+    /// them.
     pub fn decode_by(&mut self, decoder: Decoder, clip: &ClipSpec) {
         let counts = decoder == Decoder::Libavcodec && clip.display_order.is_empty();
         self.decoder = counts.then(|| PictureOrder::new(clip));
     }
 
-    /// Units of `track` may be sent before others that are shown up to so many places earlier.
+    /// Declares that units of `track` may be sent before others that are shown up to this many places
+    /// earlier.
     pub fn decodes_ahead(&mut self, track: usize, places: u64) {
         self.tracks[track].decodes_ahead(places);
     }
 
-    /// There are no pictures: the main track is sound, of which no event and no count of frames speaks.
+    /// Declares that there are no pictures: the main track is sound, which is in no event and no count of
+    /// frames.
     pub fn play_sound_alone(&mut self) {
         self.stats.sound_alone = true;
     }
 
-    /// Keeps what comes from now on for `take_unit`.
+    /// Keeps units from now on for `take_unit`.
     pub fn keep_units(&mut self) {
         self.kept = Some(Kept::new(self.tracks.len()));
     }
 
-    /// The next unit that has been shown or given up, in its track's order of decoding; all of them at the end.
+    /// Returns the next unit that has been shown or given up, in its track's order of decoding; all of them
+    /// at the end.
     pub fn take_unit(&mut self) -> Option<ReceivedUnit> {
         self.kept.as_mut()?.take()
     }
 
-    /// What became of the pictures so far.
+    /// Returns the outcomes of the pictures so far.
     pub fn stats(&self) -> PlayoutStats {
         self.stats
     }
 
-    /// From PLAY to the first picture's time.
+    /// Returns the time from PLAY to the first picture's time.
     pub fn startup(&self) -> Option<Duration> {
         self.startup
     }
 
-    /// It said its end.
+    /// Returns whether it has reported its end.
     pub fn has_ended(&self) -> bool {
-        self.ended
+        self.ended.is_some()
     }
 
-    /// The media's time of `timestamp`, if the track's timestamps have a meaning yet.
+    /// Returns the media's time of `timestamp`, if the track's timestamps have a meaning yet.
     pub fn time_of(&self, track: usize, timestamp: u32) -> Option<Duration> {
         self.tracks[track].time_of(timestamp)
     }
 
-    /// The clock runs, unless it is paused.
+    /// Returns whether the clock runs, unless it is paused.
     pub fn is_playing(&self) -> bool {
         self.state == State::Playing
     }
 
-    /// Something came.
+    /// Returns whether anything has arrived.
     pub fn has_begun(&self) -> bool {
         self.tracks[self.main].newest().is_some()
     }
 
-    /// The track's timestamps count so from here on.
+    /// Makes the track's timestamps count by `timeline` from here on.
     pub fn anchor(&mut self, track: usize, timeline: Timeline) {
         self.tracks[track].anchor(timeline);
     }
 
-    /// Whether the track's timestamps have a meaning yet.
+    /// Returns whether the track's timestamps have a meaning yet.
     pub fn is_anchored(&self, track: usize) -> bool {
         self.tracks[track].is_anchored()
     }
 
-    /// Where play is in the media.
+    /// Returns where play is in the media.
     pub fn position(&self, now: Instant) -> Duration {
         match self.state {
-            State::Playing => self.at + self.paused.unwrap_or(now).saturating_since(self.base),
+            // Media that has ended plays no further.
+            State::Playing => self.at + self.paused.or(self.ended).unwrap_or(now).saturating_since(self.base),
             State::Gathering | State::Stalled { .. } => self.at,
         }
     }
 
-    /// Media held of the track that counts: from where play is to the newest that came.
+    /// Returns the reach of the received media: of the pictures that count, or of the sound where there are
+    /// none.
+    pub fn reach(&self) -> Duration {
+        self.tracks[self.main].newest_end().unwrap_or(Duration::ZERO)
+    }
+
+    /// Returns the media held of the track that counts: from the play position to the newest received.
     pub fn buffer(&self, now: Instant) -> Duration {
         let end = self.tracks[self.leading()].newest_end().unwrap_or(Duration::ZERO);
         end.saturating_sub(self.position(now))
     }
 
-    /// So much media is to be gathered before it begins.
+    /// Sets the media to be gathered before it begins.
     pub fn gather(&mut self, gathered: Duration) {
         self.manner.prebuffer = gathered;
     }
 
-    /// So much media is gathered from now on before play goes on after a stall.
+    /// Sets the media to be gathered from now on before play resumes after a stall.
     pub fn rebuffer(&mut self, gathered: Duration) {
         self.manner.rebuffer = gathered;
     }
@@ -234,7 +246,7 @@ impl Playout {
         payload: Option<Chunk>,
         events: &mut Outbox,
     ) {
-        if self.ended {
+        if self.has_ended() {
             return;
         }
         self.heard = now;
@@ -256,7 +268,7 @@ impl Playout {
         }
     }
 
-    /// What came first of the pictures is due `prebuffer` later.
+    /// Makes the first received picture due `prebuffer` later.
     fn begin_after_delay(&mut self, now: Instant) {
         let Some(first) = self.tracks[self.main].last_at() else { return };
         self.state = State::Playing;
@@ -272,12 +284,12 @@ impl Playout {
         }
     }
 
-    /// The unit of `timestamp` is the first that was sent of the track.
+    /// Declares the unit of `timestamp` as the first that was sent of the track.
     pub fn begins_with(&mut self, track: usize, timestamp: u32) {
         self.tracks[track].begins_with(timestamp);
     }
 
-    /// Packet `sequence` begins a unit: the one before it, which came after it, ended one.
+    /// Notes that packet `sequence` begins a unit: the one before it, which arrived after it, ended one.
     pub fn begins_at(&mut self, now: Instant, track: usize, sequence: u32) {
         self.tracks[track].begins_at(now, sequence);
     }
@@ -286,9 +298,9 @@ impl Playout {
         track == self.main && !self.stats.sound_alone
     }
 
-    /// Does what has fallen due by `now`.
+    /// Performs the actions that are due by `now`.
     pub fn advance(&mut self, now: Instant, events: &mut Outbox) {
-        if self.ended || self.paused.is_some() {
+        if self.has_ended() || self.paused.is_some() {
             return;
         }
         self.begin_or_go_on(now, events);
@@ -321,7 +333,7 @@ impl Playout {
         let stalled = matches!(self.state, State::Stalled { .. });
         let wanted = if stalled { self.manner.rebuffer } else { self.manner.prebuffer };
         let enough = held >= wanted && held > Duration::ZERO || all || was_needless;
-        // What would stop the clock at once does not start it.
+        // A cause that would stop the clock at once does not start it.
         let is_whole = track.next().is_some_and(|unit| unit.whole_at.is_some());
         if !enough || up_to.is_none() || !is_whole && self.waits_at(leading, next) {
             return;
@@ -372,7 +384,7 @@ impl Playout {
                 let shown_at = if is_forgiven { due } else { due.max(whole_at) };
                 let number = unit.number;
                 if self.is_of_pictures(track) {
-                    // Where nobody numbers them, those are missing in the number of which nothing came.
+                    // Without numbers, the missing units are those in the count without any received part.
                     let reason = match self.tracks[track].are_numbered() {
                         true => Cow::Borrowed(""),
                         false => Cow::Owned(format!("at {:.3} s of the media", at.as_secs_f64())),
@@ -465,7 +477,7 @@ impl Playout {
         self.end(now, why, events);
     }
 
-    /// The media ends at `at` already, or with what came of it if that is more.
+    /// Ends the media at `at` already, or with its received part if that is longer.
     pub fn cut(&mut self, at: Duration) {
         let track = &self.tracks[self.main];
         let held = track.last_at().map_or(Duration::ZERO, |last| last + track.interval());
@@ -473,26 +485,26 @@ impl Playout {
         self.end = Some(self.end.map_or(end, |known| known.min(end)));
     }
 
-    /// Nothing more will come: plays what is held.
+    /// Ends the input: plays the held media.
     pub fn nothing_more(&mut self, why: impl Into<Cow<'static, str>>) {
         if self.over.is_some() {
             return;
         }
         self.over = Some(why.into());
         let newest = self.tracks[self.main].newest_end().unwrap_or(self.at);
-        // In the last second, units that never came were lost; before it, the media ended there.
+        // In the last second, units that never arrived were lost; before it, the media ended there.
         if self.end.is_some_and(|end| newest + TAIL < end) {
             self.end = None;
         }
     }
 
-    /// The media breaks off: plays what is held, and ends with `why`.
+    /// Breaks the media off: plays the held part, and ends with `why`.
     pub fn break_off(&mut self, why: impl Into<Cow<'static, str>>) {
         self.end = None;
         self.nothing_more(why);
     }
 
-    /// It is known that nothing more will come.
+    /// Returns whether it is known that nothing more will come.
     pub fn is_over(&self) -> bool {
         self.over.is_some()
     }
@@ -502,7 +514,7 @@ impl Playout {
         self.paused = self.paused.or(Some(now));
     }
 
-    /// Goes on where it stopped.
+    /// Continues where it stopped.
     pub fn resume(&mut self, now: Instant) {
         let Some(since) = self.paused.take() else { return };
         let pause = now.saturating_since(since);
@@ -515,7 +527,8 @@ impl Playout {
 
     /// Ends at once.
     pub fn end(&mut self, now: Instant, why: impl Into<Cow<'static, str>>, events: &mut Outbox) {
-        if !std::mem::replace(&mut self.ended, true) {
+        if self.ended.is_none() {
+            self.ended = Some(now);
             events.say(now, MEDIA_END, self.stats.shown as f64, "1", why);
             if let Some(kept) = &mut self.kept {
                 kept.finish();
@@ -528,15 +541,15 @@ fn half(interval: Option<Duration>) -> Duration {
     interval.map_or(Duration::ZERO, |interval| interval.div(2))
 }
 
-/// A unit that became whole at `whole_at`, after it was due: settles it and returns its number and lateness, unless it
-/// is about to be given up.
+/// Settles a unit that became whole at `whole_at`, after it was due, and returns its number and lateness,
+/// unless it is about to be given up.
 fn fall_late(unit: &mut Unit, whole_at: Instant, due: Instant, host: HostLate) -> Option<(u64, Duration)> {
     let lateness = whole_at.saturating_since(due);
     unit.settled = lateness <= LATE_WINDOW || host == HostLate::Forgiven;
     unit.settled.then_some((unit.number, lateness))
 }
 
-/// Packets missing, as far as known, and how it is said.
+/// Returns the missing packets, as far as known, and their description.
 fn missing(unit: &Unit) -> (Option<f64>, String) {
     let (number, packets) = (unit.number, unit.packets);
     match unit.expected() {

@@ -15,7 +15,7 @@ fn at(ms: u64) -> Instant {
     Instant::from_nanos(ms * 1_000_000)
 }
 
-/// 25 frames a second of `packets` packets each, and what was said of them.
+/// 25 frames a second of `packets` packets each, and the reported events.
 struct Bench {
     playout: Playout,
     outbox: Outbox,
@@ -29,7 +29,7 @@ impl Bench {
         Self::of_end(manner, packets, end.map(|end| End { at: ms(end), of_pictures: true }), numbered)
     }
 
-    /// With a track of sound besides, and as its end what lasts longest.
+    /// Returns a bench with a track of sound besides, and the longest track's end as its end.
     fn of_end(manner: Manner, packets: u32, end: Option<End>, numbered: bool) -> Self {
         let intervals = [numbered.then(|| ms(40)), None];
         let mut playout = Playout::new(manner, &intervals, 0, Instant::ZERO, Duration::ZERO, end);
@@ -38,7 +38,7 @@ impl Bench {
         Bench { playout, outbox: Outbox::default(), said: Vec::new(), now: Instant::ZERO, packets }
     }
 
-    /// Does what is due until `then`, as a driver would, and looks at what a driver relies on.
+    /// Performs actions that are due until `then`, as a driver would, and checks the assumptions of drivers.
     fn until(&mut self, then: Instant) {
         while let Some(due) = self.playout.next_event().filter(|due| *due <= then) {
             assert!(due > self.now, "a timer for {due:?} at {:?}", self.now);
@@ -161,8 +161,7 @@ fn on_a_stream_nothing_is_lost_however_slow_it_is() {
     assert_eq!(bench.of(MEDIA_END).len(), 1);
 }
 
-/// A presentation of 4 s, of which nobody knows which picture is the last: none is counted, or what ends then may be
-/// another track.
+/// A presentation of 4 s with an unknown last picture: none is counted, or another track may end then.
 const UNKNOWN_LAST: [(bool, bool); 3] = [(false, true), (false, false), (true, false)];
 
 /// 100 frames of three packets on a stream, the last second of them 0.7 s apart from `from`, but for the last `lost`.
@@ -186,7 +185,7 @@ fn on_a_stream_the_rest_of_a_picture_of_the_last_second_is_waited_for() {
             bench.until(at(200_000));
             let stats = bench.playout.stats();
             assert_eq!((stats.shown, stats.late, stats.incomplete), (100, 0, 0), "{unknown:?} {from}");
-            // The clock goes on.
+            // The clock continues.
             assert_eq!(stats.stalls, 0);
             assert_eq!(bench.of(MEDIA_END).len(), 1);
         }
@@ -207,8 +206,8 @@ fn a_picture_of_the_last_second_whose_rest_will_not_come_is_given_up() {
     }
 }
 
-/// 100 frames and 20 s of sound, sent at the media's pace, the sound by `lead` ms before the pictures; from 4 s on
-/// nothing comes for `outage` ms.
+/// Returns 100 frames and 20 s of sound, sent at the media's pace, the sound by `lead` ms before the
+/// pictures; from 4 s on nothing arrives for `outage` ms.
 fn beside_sound(manner: Manner, numbered: bool, pictures: u32, lead: u32, outage: u64) -> Bench {
     let end = End { at: ms(20_000), of_pictures: false };
     let mut bench = Bench::of_end(manner, 1, Some(end), numbered);
@@ -244,7 +243,7 @@ fn sound_that_goes_on_without_pictures_shows_that_none_is_due() {
                 // Not before the sound does.
                 assert!(bench.of(MEDIA_END)[0].0 > 20_000);
             }
-            // Who holds less than it takes to see it waits so long for it, and no longer.
+            // A buffer too short to reveal it waits this long for it, and no longer.
             let bench = beside_sound(STREAM, numbered, 100, lead, 0);
             assert_eq!(bench.of("stall").len(), 1);
             let waited = bench.of("resume")[0].1.unwrap();
@@ -309,6 +308,9 @@ fn a_source_that_ends_early_ends_the_media_with_what_is_held() {
     assert_eq!(bench.of("frame_shown").len(), 3);
     let end: Vec<_> = bench.said.iter().filter(|e| e.name == MEDIA_END).map(|e| e.reason.clone()).collect();
     assert_eq!(end, ["the server said goodbye"]);
+    // The position stops then, and stays for later queries.
+    assert_eq!(bench.playout.position(at(5_000)), bench.playout.position(at(60_000)));
+    assert!(bench.playout.position(at(5_000)) <= ms(3 * 40));
 
     let mut silent = Bench::new(REBUFFERS, 1, None, false);
     silent.playout.nothing_more("nothing came");
@@ -329,7 +331,7 @@ fn frames_lost_at_the_very_end_are_not_forgotten() {
 
 #[test]
 fn a_wrong_frame_rate_does_not_merge_frames() {
-    // Frames 20 ms apart, said to be 40 ms apart.
+    // Frames 20 ms apart, declared as 40 ms apart.
     let mut bench = Bench::new(DATAGRAMS, 1, None, true);
     for frame in 0..50u32 {
         bench.until(at(u64::from(frame)));
@@ -400,7 +402,7 @@ fn a_pause_in_a_stall_counts_once() {
     bench.arrive(at(0), 0, 0);
     bench.until(at(200));
     bench.playout.pause(at(200));
-    // All is there before the clock goes on.
+    // All is there before the clock continues.
     for frame in 1..10 {
         bench.arrive(at(700), frame, 0);
     }
@@ -413,7 +415,7 @@ fn a_pause_in_a_stall_counts_once() {
     assert_eq!(bench.of("frame_shown")[1], (1_200, Some(1.0)));
 }
 
-/// Frames of a server that sends at the media's pace: a frame is due 100 ms after it came in time.
+/// Frames of a server that sends at the media's pace: a frame is due 100 ms after its arrival in time.
 const DELAYED: Manner = Manner {
     start: Start::Delayed,
     prebuffer: Duration::from_millis(100),
@@ -489,7 +491,7 @@ fn a_stall_ends_when_as_much_is_whole_as_was_waited_for_at_the_start_or_all_is_t
 
 #[test]
 fn media_that_is_cut_short_ends_there_and_not_before_what_came() {
-    // Frame 4 never comes, and is given up a second after it was due.
+    // Frame 4 never arrives, and is given up a second after it was due.
     for (cut, incomplete, end) in [(200, 1, 1_260), (80, 0, 220)] {
         let mut bench = Bench::new(DELAYED, 1, Some(400), true);
         for frame in 0..4 {
@@ -577,7 +579,7 @@ proptest! {
             *stats.entry(number).or_default() += 1;
         }
         prop_assert!(stats.values().all(|&count| count == 1), "{:?}", stats);
-        // Up to the newest that came; the last second's missing ones too, where the end is known.
+        // Up to the newest received; the last second's missing ones too, where the end is known.
         let known = newest.map_or(0, |newest| u64::from(newest) + 1);
         prop_assert!((known..=u64::from(frames)).contains(&(stats.len() as u64)), "{known} {frames} {:?}", stats);
         let counted = bench.playout.stats();

@@ -1,4 +1,4 @@
-//! The access units of one track: when each is due, which packets of it came, whether it is whole.
+//! The access units of one track: when each is due, its received packets, whether it is whole.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ const MOST_AHEAD: Duration = Duration::from_secs(300);
 /// described, 17 years.
 const MOST_TICKS: i64 = i64::MAX / 4;
 
-/// Between units, until two of them tell.
+/// Interval between units, until two of them reveal it.
 const USUAL_INTERVAL: Duration = Duration::from_millis(40);
 
 /// RTP timestamps to times in the media (RFC 2326 section 12.33: `rtptime` is that of the range's start).
@@ -26,7 +26,7 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// `timestamp` is the media's time `at`.
+    /// Returns a timeline with the media's time `at` at `timestamp`.
     pub fn new(clock_rate: u32, timestamp: u32, at: Duration) -> Self {
         let ticks = u128::from(at.as_nanos()) * u128::from(clock_rate) / 1_000_000_000;
         Timeline { clock_rate, timestamp, ticks: i64::try_from(ticks).unwrap_or(i64::MAX).min(MOST_TICKS) }
@@ -36,7 +36,8 @@ impl Timeline {
         self.ticks + i64::from(timestamp.wrapping_sub(self.timestamp).cast_signed())
     }
 
-    /// The time of `timestamp`, taken for the one nearest to the newest. `None` before the media's start.
+    /// Returns the time of `timestamp`, taken for the one nearest to the newest. `None` before the media's
+    /// start.
     pub fn at(&mut self, timestamp: u32) -> Option<Duration> {
         let ticks = self.ticks_of(timestamp);
         if ticks > self.ticks {
@@ -47,24 +48,24 @@ impl Timeline {
     }
 }
 
-/// An access unit of which something came, or one that should have.
+/// An access unit received in part, or an expected one.
 #[derive(Clone, Debug, Default)]
 pub struct Unit {
     /// When it is shown, in the media.
     pub at: Duration,
     /// Its number from the media's start.
     pub number: u64,
-    /// The packets' RTP timestamp, if one came.
+    /// The packets' RTP timestamp, if one arrived.
     pub timestamp: Option<u32>,
-    /// Packets that came.
+    /// Received packets.
     pub packets: u32,
     low: u32,
     high: u32,
     begins: bool,
     ends: bool,
-    /// When the last of its packets came.
+    /// Arrival of the last of its packets.
     pub whole_at: Option<Instant>,
-    /// What became of it is known.
+    /// Its outcome is known.
     pub settled: bool,
     /// It was shown.
     pub shown: bool,
@@ -90,7 +91,7 @@ impl Unit {
         self.whole_at = whole.then(|| self.whole_at.unwrap_or(now));
     }
 
-    /// The sequence number of the first of its packets that came.
+    /// Returns the sequence number of the first of its packets that arrived.
     pub fn first_sequence(&self) -> Option<u32> {
         (self.packets > 0).then_some(self.low)
     }
@@ -104,11 +105,11 @@ impl Unit {
 /// The units that are not yet shown, or not yet given up, by the time at which they are due.
 pub struct Units {
     timeline: Option<Timeline>,
-    /// Units are so far apart and numbered by it; `None` if the description does not say.
+    /// Units are this far apart and numbered by it; `None` if the description has no interval.
     interval: Option<Duration>,
     /// In order of time. With an interval, each number from the first to the last is there.
     held: VecDeque<Unit>,
-    /// So many at the front have fallen due.
+    /// Number of units at the front that were due.
     fallen: usize,
     /// Play begins there.
     from: Duration,
@@ -116,10 +117,10 @@ pub struct Units {
     next_number: u64,
     /// The time after which everything left.
     left: Option<Duration>,
-    /// The latest time that came, and the least step between two.
+    /// The latest received time, and the least step between two.
     newest: Option<Duration>,
     step: Option<Duration>,
-    /// So many that are shown after a unit may be sent before it.
+    /// Number of units shown after a unit that may be sent before it.
     ahead: usize,
 }
 
@@ -140,12 +141,12 @@ impl Units {
         }
     }
 
-    /// So many units that are shown after another may be sent before it.
+    /// Sets the number of units shown after another that may be sent before it.
     pub fn decodes_ahead(&mut self, units: u64) {
         self.ahead = usize::try_from(units).unwrap_or(usize::MAX);
     }
 
-    /// Timestamps count as `timeline` says from here on, unless they did so before but for a rounding.
+    /// Makes timestamps count by `timeline` from here on, unless they did before except for rounding.
     pub fn anchor(&mut self, timeline: Timeline) {
         let second = i64::from(timeline.clock_rate);
         let agrees = |known: Timeline| (known.ticks_of(timeline.timestamp) - timeline.ticks).abs() < second;
@@ -154,17 +155,17 @@ impl Units {
         }
     }
 
-    /// Whether timestamps have a meaning yet.
+    /// Returns whether timestamps have a meaning yet.
     pub fn is_anchored(&self) -> bool {
         self.timeline.is_some()
     }
 
-    /// The media's time of `timestamp`, if timestamps have a meaning yet.
+    /// Returns the media's time of `timestamp`, if timestamps have a meaning yet.
     pub fn time_of(&self, timestamp: u32) -> Option<Duration> {
         self.timeline?.at(timestamp)
     }
 
-    /// Play begins at `from`; what is before it is not waited for.
+    /// Begins play at `from`; earlier units are not waited for.
     pub fn begin(&mut self, from: Duration) {
         self.from = from;
         if let Some(interval) = self.interval {
@@ -172,7 +173,7 @@ impl Units {
         }
     }
 
-    /// The time between two units.
+    /// Returns the time between two units.
     pub fn interval(&self) -> Duration {
         self.interval.or(self.step).unwrap_or(USUAL_INTERVAL)
     }
@@ -204,7 +205,8 @@ impl Units {
         (before.is_none() && unit.whole_at.is_some() && index < self.fallen && !unit.settled).then_some(unit)
     }
 
-    /// The unit of `timestamp` is the first that was sent: none before it was lost. Of no use once play has begun.
+    /// Declares the unit of `timestamp` as the first that was sent: none before it was lost. Without effect
+    /// once play has begun.
     pub fn begins_with(&mut self, timestamp: u32) {
         if self.fallen > 0 || self.left.is_some() {
             return;
@@ -215,7 +217,7 @@ impl Units {
         self.next_number = self.held.front().map_or(self.next_number, |unit| unit.number);
     }
 
-    /// The packet before `sequence` ended its unit: `sequence` begins one, whatever it looked like.
+    /// Notes that the packet before `sequence` ended its unit: `sequence` begins one, despite its appearance.
     pub fn begins_at(&mut self, now: Instant, sequence: u32) {
         if let Some(unit) = self.held.iter_mut().find(|unit| unit.packets > 0 && unit.low == sequence) {
             unit.begins = true;
@@ -223,7 +225,7 @@ impl Units {
         }
     }
 
-    /// The unit of time `at`, made if it is not there. `None` if it has left.
+    /// Returns the unit of time `at`, made if it is not there. `None` if it has left.
     fn place(&mut self, at: Duration, timestamp: u32) -> Option<usize> {
         if let Some(interval) = self.interval {
             let step = interval.as_nanos();
@@ -236,7 +238,7 @@ impl Units {
             if self.held[index].timestamp.is_none_or(|there| there == timestamp) {
                 return Some(index);
             }
-            // Two units of one number: they are not as far apart as the description says.
+            // Two units of one number: they are not as far apart as described.
             self.interval = None;
             let mut index = 0;
             self.held.retain(|unit| {
@@ -252,7 +254,7 @@ impl Units {
             return Some(near);
         }
         if self.left.is_some_and(|left| at <= left) || index < self.fallen {
-            // Its place in the order is past. Without numbers nobody knew of it.
+            // Its place in the order is past. Without numbers it was not expected.
             return None;
         }
         self.held.insert(index, Unit { at, ..Unit::default() });
@@ -265,7 +267,7 @@ impl Units {
         self.held.push_back(Unit { at: interval * number, number, ..Unit::default() });
     }
 
-    /// When the next unit falls due. `None` if it is not known when that will be.
+    /// Returns when the next unit falls due. `None` if it is not known when that will be.
     pub fn next_at(&self) -> Option<Duration> {
         if let Some(unit) = self.held.get(self.fallen) {
             return Some(unit.at);
@@ -276,22 +278,23 @@ impl Units {
         Some(self.held.back().map(|unit| unit.at).or(self.left)? + self.interval())
     }
 
-    /// The number of the next to fall due.
+    /// Returns the number of the next to fall due.
     pub fn next_number(&self) -> u64 {
         self.next_number + self.fallen as u64
     }
 
-    /// The next to fall due, if anything of it or after it came.
+    /// Returns the next due unit, if a part of it or of a later one arrived.
     pub fn next(&self) -> Option<&Unit> {
         self.held.get(self.fallen)
     }
 
-    /// Nothing came of any unit that is sent after the next.
+    /// Returns whether no part of a unit after the next one has arrived.
     pub fn is_dry(&self) -> bool {
         self.held.len() <= self.fallen.saturating_add(1).saturating_add(self.ahead)
     }
 
-    /// The next falls due. Without anything of it or after it, that makes a unit only where they are numbered.
+    /// Takes the next due unit. Without anything of it or after it, that makes a unit only where they are
+    /// numbered.
     pub fn fall(&mut self) -> Option<&mut Unit> {
         if self.fallen == self.held.len() {
             self.extend();
@@ -305,28 +308,28 @@ impl Units {
         Some(unit)
     }
 
-    /// The oldest that has fallen due and not left.
+    /// Returns the oldest that has fallen due and not left.
     pub fn oldest(&self) -> Option<&Unit> {
         self.held.front().filter(|_| self.fallen > 0)
     }
 
-    /// How much of the media is whole, from the next to fall due up to the first that is not.
+    /// Returns how much of the media is whole, from the next to fall due up to the first that is not.
     pub fn whole(&self) -> Duration {
         let whole = self.held.iter().skip(self.fallen).take_while(|unit| unit.whole_at.is_some());
         self.interval() * whole.count() as u64
     }
 
-    /// The time of the last that is held.
+    /// Returns the time of the last that is held.
     pub fn last_at(&self) -> Option<Duration> {
         self.held.back().map(|unit| unit.at)
     }
 
-    /// Nothing is held.
+    /// Returns whether nothing is held.
     pub fn is_empty(&self) -> bool {
         self.held.is_empty()
     }
 
-    /// The oldest leaves.
+    /// Removes the oldest.
     pub fn leave(&mut self) -> Option<Unit> {
         let unit = self.held.pop_front()?;
         self.fallen = self.fallen.checked_sub(1)?;
@@ -335,12 +338,12 @@ impl Units {
         Some(unit)
     }
 
-    /// The newest unit that anything came of begins there.
+    /// Returns the start of the newest unit with a received part.
     pub fn newest(&self) -> Option<Duration> {
         self.newest
     }
 
-    /// The end of the newest unit that anything came of.
+    /// Returns the end of the newest unit with a received part.
     pub fn newest_end(&self) -> Option<Duration> {
         Some(self.newest? + self.interval())
     }

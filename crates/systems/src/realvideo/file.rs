@@ -8,16 +8,17 @@ use streamgauge_wire::rm::{Assembler, RealMedia, StreamProperties};
 use super::object::{self, CodedFrames, Encoding, MOST_ENCODINGS, Object, Stream};
 use crate::media::object_files::{Format, ReadObjects};
 
-/// A file whose last packet is so long before the end that it says was cut short, or was never finished: ffmpeg says an hour.
+/// A file with a last packet this long before its stated end was cut short, or was never finished: ffmpeg writes an
+/// hour.
 const MOST_SILENCE_MS: u32 = 10_000;
 
 /// A longer picture cannot be sent: it has 127 parts at most, and a datagram holds less than 64 kB.
 const MOST_PICTURE_BYTES: usize = 4 << 20;
 
-/// Nor can longer packets of sound, which are not cut up.
+/// Longer packets of sound cannot be sent either, as they are not cut up.
 const MOST_SOUND_BYTES: u16 = 60_000;
 
-/// What the names of files end with, and of folders with several encodings.
+/// The endings of file names, and of folders with several encodings.
 pub const ENDINGS: [&str; 2] = [".rm", ".rmvb"];
 
 /// Files of RealMedia.
@@ -39,12 +40,13 @@ impl Format for RealMediaFiles {
     }
 }
 
-/// The object of `files`, each with its name: all their streams of RealVideo, as encodings of one, the lowest rate first, and
-/// the first stream of sound of the file of the lowest rate that has one. A file that is cut short plays up to there.
+/// Returns the object of `files`, each with its name: all their streams of RealVideo, as encodings of one, the lowest
+/// rate first, and the first stream of sound of the file of the lowest rate that has one. A file that is cut short
+/// plays up to there.
 ///
 /// # Errors
 ///
-/// What is wrong with which of them.
+/// Fails with the fault and the file that has it.
 pub fn object_of(name: &str, files: &[(String, Vec<u8>)]) -> Result<Object, String> {
     let mut read = Vec::new();
     for (called, file) in files {
@@ -78,7 +80,7 @@ pub fn object_of(name: &str, files: &[(String, Vec<u8>)]) -> Result<Object, Stri
     Ok(Object { name, duration, streams })
 }
 
-/// What is in a file, pictures once at least.
+/// The content of a file, pictures once at least.
 struct Read {
     title: String,
     duration: Duration,
@@ -95,7 +97,7 @@ fn read_file(file: &[u8]) -> Result<Read, String> {
     let mut video = Vec::new();
     for said in of_kind("video/x-pn-realvideo") {
         let frames = pictures(&media, said, file)?;
-        // ffmpeg puts what it has of two streams into the second.
+        // ffmpeg writes its data of two streams into the second.
         if !frames.frames.is_empty() {
             video.push((said.clone(), frames));
         }
@@ -118,7 +120,7 @@ fn read_file(file: &[u8]) -> Result<Read, String> {
     Ok(Read { title: media.description.title.clone(), duration, video, sound })
 }
 
-/// The frames of pictures, out of the pieces in packets.
+/// Returns the frames of pictures, out of the pieces in packets.
 fn pictures(media: &RealMedia, of: &StreamProperties, file: &[u8]) -> Result<CodedFrames, String> {
     let (mut found, mut assembler) = (CodedFrames::default(), Assembler::default());
     for packet in media.packets.iter().filter(|packet| packet.stream == of.number) {
@@ -137,7 +139,7 @@ fn pictures(media: &RealMedia, of: &StreamProperties, file: &[u8]) -> Result<Cod
     Ok(found)
 }
 
-/// Packets of sound, each as it is.
+/// Returns the packets of sound, each as it is.
 fn blocks(media: &RealMedia, of: &StreamProperties, file: &[u8]) -> Result<CodedFrames, String> {
     let mut found = CodedFrames::default();
     for packet in media.packets.iter().filter(|packet| packet.stream == of.number) {

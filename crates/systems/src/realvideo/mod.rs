@@ -1,5 +1,5 @@
-//! RealNetworks' streaming stack of 2000 to 2004: an RTSP server that sends RDT, over UDP or on the RTSP connection, and a
-//! player that chooses among the encodings of one object (SureStream) and the rate at which they come.
+//! RealNetworks' streaming stack of 2000 to 2004: an RTSP server that sends RDT, over UDP or on the RTSP connection,
+//! and a player that chooses among the encodings of one object (SureStream) and the rate of their delivery.
 
 mod file;
 mod object;
@@ -36,7 +36,7 @@ pub const RTSP: ChannelId = ChannelId(0);
 /// RTSP's port (RFC 2326 section 3.2).
 pub const RTSP_PORT: u16 = 554;
 
-/// What the player of a trial asks for; the trial's server has one object under every path.
+/// The URL that a trial's player requests; the trial's server has one object under every path.
 const TRIAL_URL: &str = "rtsp://server/clip.rm";
 
 /// Bytes of IP, UDP and RDT beside a packet's media.
@@ -45,7 +45,7 @@ const PACKET_HEADERS_BYTES: u32 = 20 + 8 + 10;
 impl System for RealVideoSpec {
     const NAME: &'static str = "realvideo";
     const TITLE: &'static str =
-        "A ladder by RTSP and RDT from a server as RealNetworks', whose player changes levels as it plays";
+        "A ladder by RTSP and RDT from a server as RealNetworks'; the player changes levels during playout";
     const VERSION: u32 = 3;
     const CONTENT: Content = Content::Ladder;
     const B_FRAMES: bool = false;
@@ -86,11 +86,11 @@ impl System for RealVideoSpec {
     }
 
     fn presets() -> Vec<Presets> {
-        let server = "Whose constants the server has.";
-        let player = "Whose constants the player has.";
+        let server = "The program that the server's constants are from.";
+        let player = "The program that the player's constants are from.";
         vec![
             Presets::new(("preset", "server", server), &Preset::NAMED, ServerSettings::of),
-            // The flow says by itself what carries the media.
+            // The flow itself selects the carrier of the media.
             Presets::new(("player", "player", player), &PlayerKind::NAMED, PlayerSettings::of)
                 .without("transport"),
         ]
@@ -135,7 +135,7 @@ impl System for RealVideoSpec {
         (self.player.transport == MediaTransport::Tcp).then_some(&self.tcp)
     }
 
-    /// What the highest level and the sound come to, on average; the buffer fills faster.
+    /// Returns the average rate of the highest level and the sound; the buffer fills faster.
     fn wanted_bps(&self, link_bytes: u32) -> Option<f64> {
         let top = self.ladder.video.last()?.bit_rate_bps;
         let media = (top + self.ladder.audio.as_ref().map_or(0, |audio| audio.bit_rate_bps)) as f64;

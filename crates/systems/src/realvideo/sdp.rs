@@ -1,4 +1,4 @@
-//! What a server says of an object, and what a player makes of it: SDP with RealNetworks' attributes and rule books.
+//! A server's description of an object, and a player's reading of it: SDP with RealNetworks' attributes and rule books.
 
 use std::fmt::Write as _;
 use std::net::IpAddr;
@@ -12,37 +12,37 @@ use streamgauge_wire::sdp::{Attributes, Media, SdpLines};
 use super::object::{AUDIO, Object, Stream, VIDEO, rules_of};
 use crate::rtsp::Described;
 
-/// The payload type that RealNetworks' streams have, which nobody reads.
+/// The payload type of RealNetworks' streams, which is never read.
 const PAYLOAD_TYPE: u8 = 101;
 
 /// Media to be gathered before any is shown, as a published description has it. The player has its own.
 const PREROLL_MS: u32 = 4_536;
 
-/// Streams that a player sets up; what a description lists beyond them is left out.
+/// Streams that a player sets up; further ones of a description are left out.
 const MOST_STREAMS: usize = 8;
 
-/// What a stream's control URL ends with, before its number.
+/// The end of a stream's control URL, before its number.
 const CONTROL: &str = "streamid=";
 
-/// What is wrong with a server that is none of RealNetworks'.
-const OTHERS: &str = "the server is no RealVideo server: its description has no a=IsRealDataType; its streams may be of \
-                      RTP, which --player quicktime and --player vlc play";
+/// The fault of a server that is none of RealNetworks'.
+const OTHERS: &str = "the server is no RealVideo server: its description has no a=IsRealDataType. If its streams are \
+                      RTP, use --player quicktime or --player vlc";
 
-/// The stream that `control` names.
+/// Returns the stream that `control` names.
 pub fn stream_of(control: &str) -> Option<usize> {
     let (_, number) = control.rsplit_once(CONTROL)?;
     number.trim_end_matches('/').parse().ok()
 }
 
-/// A set of streams' rates that are taken together.
+/// A set of streams' rates that are selected together.
 struct Set {
     video_bps: u64,
     audio_bps: u64,
 }
 
-/// The sets that an object can be played in, the lowest first: each encoding, and beneath them, where there are several,
-/// sound alone and key frames of the lowest pictures alone. An object of one encoding does not scale (Chung et al., section
-/// V-F: 35 % of the clips had one level, whatever the bandwidth).
+/// Returns the sets that an object can be played in, the lowest first: each encoding, and beneath them, where there are
+/// several, sound alone and key frames of the lowest pictures alone. An object of one encoding does not scale (Chung et
+/// al., section V-F: 35 % of the clips had one level, at any bandwidth).
 fn sets(object: &Object) -> Vec<Set> {
     let audio_bps = object.audio_bps();
     let mut rates = Vec::new();
@@ -55,7 +55,7 @@ fn sets(object: &Object) -> Vec<Set> {
     rates.into_iter().map(|video_bps| Set { video_bps, audio_bps }).collect()
 }
 
-/// The book of the whole: which rates the streams have at which bandwidth.
+/// Returns the book of the whole: which rates the streams have at which bandwidth.
 fn book_of_all(object: &Object) -> String {
     let sets = sets(object);
     let mut text = String::new();
@@ -72,13 +72,13 @@ fn book_of_all(object: &Object) -> String {
     text
 }
 
-/// A stream's book: two rules of each encoding, of which the second depends on the first.
+/// Returns a stream's book: two rules of each encoding; the second depends on the first.
 fn book_of(stream: &Stream) -> String {
     let mut text = String::new();
     let several = stream.encodings.len() > 1;
     for (number, encoding) in stream.encodings.iter().enumerate() {
         let to = stream.encodings.get(number + 1).map(|next| next.bit_rate_bps);
-        // Below the lowest encoding its key frames are taken alone.
+        // Below the lowest encoding its key frames are selected alone.
         let of_keys = if number == 0 { encoding.key_rate_bps } else { encoding.bit_rate_bps };
         condition(&mut text, Some(of_keys).filter(|_| several), to);
         let _ = write!(text, "AverageBandwidth={},Priority=9;", encoding.bit_rate_bps);
@@ -97,7 +97,7 @@ fn condition(text: &mut String, from: Option<u64>, to: Option<u64>) {
     }
 }
 
-/// The description of `object`, which is served at `origin`.
+/// Returns the description of `object`, which is served at `origin`.
 pub fn describe(object: &Object, origin: IpAddr) -> String {
     let (family, any) = if origin.is_ipv4() { ("IP4", "0.0.0.0") } else { ("IP6", "::") };
     // A line break in a name would begin another line.
@@ -130,7 +130,7 @@ pub fn describe(object: &Object, origin: IpAddr) -> String {
         if let Some(said) = said {
             let all = stream.encodings.iter().filter_map(|encoding| encoding.properties.as_deref());
             let most = |of: fn(&StreamProperties) -> u32| all.clone().map(of).max().unwrap_or(0);
-            // Before the rules: FFmpeg wants it so.
+            // Before the rules: FFmpeg requires it so.
             let opaque = opaque_of(stream).write().unwrap_or_default();
             let _ = write!(
                 text,
@@ -147,7 +147,7 @@ pub fn describe(object: &Object, origin: IpAddr) -> String {
     text
 }
 
-/// What decoders must know of each encoding, by the rules of the stream's book.
+/// Returns the data that decoders need for each encoding, by the rules of the stream's book.
 fn opaque_of(stream: &Stream) -> OpaqueData {
     let said = stream.encodings.iter().filter_map(|encoding| encoding.properties.as_deref());
     let encodings: Vec<_> = said.map(|said| said.type_specific.clone()).collect();
@@ -182,10 +182,10 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// What a server says.
+/// A server's description of an object.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Presentation {
-    /// How long it plays; `None` if it does not say.
+    /// Its length; `None` if it gives none.
     pub duration: Option<Duration>,
     /// The book of the whole.
     pub book: String,
@@ -193,7 +193,7 @@ pub struct Presentation {
     pub streams: Vec<StreamDescription>,
 }
 
-/// What it says of a stream.
+/// The description of a stream.
 #[derive(Clone, PartialEq, Debug)]
 pub struct StreamDescription {
     /// Its number, as its control URL and RDT have it.
@@ -206,7 +206,7 @@ pub struct StreamDescription {
     pub book: String,
     /// Its type, as `video/x-pn-realvideo`.
     pub mime_type: String,
-    /// What its decoder must know, if the server says it.
+    /// Its decoder's data, if the server sends it.
     pub opaque: Option<OpaqueData>,
 }
 
@@ -214,7 +214,7 @@ pub struct StreamDescription {
 ///
 /// # Errors
 ///
-/// What of it cannot be played.
+/// Fails with the part of it that cannot be played.
 pub fn read(text: &str) -> Result<Presentation, String> {
     let session = SdpLines::read(text).map_err(|problem| problem.to_string())?;
     let stream = |media: &Media| {
@@ -246,7 +246,7 @@ pub fn read(text: &str) -> Result<Presentation, String> {
     Ok(Presentation { duration, book, streams })
 }
 
-/// The value of `name:type;value`, of a text what its quotes hold.
+/// Returns the value of `name:type;value`; for a text, the content of its quotes.
 fn typed(of: &Attributes, name: &str) -> Option<String> {
     let (_, value) = of.first(name)?.split_once(';')?;
     let Some(inner) = value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) else {

@@ -1,4 +1,4 @@
-//! What a plan says of RealVideo.
+//! The plan's settings for RealVideo.
 
 use serde::{Deserialize, Serialize};
 use streamgauge_plan::{TcpSpec, settings};
@@ -7,7 +7,7 @@ use super::{PlayerSettings, ServerSettings};
 use crate::media::LadderSpec;
 
 settings! {
-    /// One content at several rates, streamed by RTSP and RDT as RealNetworks' server and player speak them.
+    /// One content at several rates, streamed by RTSP and RDT as RealNetworks' server and player do.
     #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct RealVideoSpec {
@@ -17,7 +17,7 @@ settings! {
         pub server: ServerSettings,
         /// The player's.
         pub player: PlayerSettings,
-        /// Of the RTSP connection, and of the media if that is interleaved on it.
+        /// TCP of the RTSP connection, and of the media if that is interleaved on it.
         pub tcp: TcpSpec,
     }
 }

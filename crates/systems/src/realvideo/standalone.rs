@@ -16,8 +16,8 @@ use crate::media::object_files::Files;
 use crate::playout::ReceivedUnit;
 use crate::rtsp::{MediaTransport, no_room};
 use crate::standalone::{
-    Clients, ContentFault, Playable, Playing, Seen, Served, Service, Shows, TurnAway, by_name, known,
-    levels_in_words, names,
+    Clients, ContentFault, Playable, Playing, Seen, Served, Service, Shows, TurnAway, by_name, counted,
+    known, levels_in_words, names,
 };
 
 /// The names of [`Preset::NAMED`].
@@ -71,7 +71,7 @@ impl Served for RealServer {
 
     fn in_words(&self) -> String {
         let sent = self.sent();
-        format!("{} RDT packets, {} bytes", sent.packets, sent.bytes)
+        format!("{}, {}", counted(sent.packets, "RDT packet"), counted(sent.bytes, "byte"))
     }
 
     fn has_lost_its_client(&self) -> bool {
@@ -83,13 +83,13 @@ impl Served for RealServer {
     }
 }
 
-/// The player, with what it told of its levels and what is saved of its media.
+/// The player, with the record of its levels and the saved part of its media.
 struct Viewed {
     player: RealPlayer,
     transport: MediaTransport,
-    /// Times that the level was told, the first included.
+    /// Times that the level was reported, the first included.
     levels_told: u64,
-    /// Something has been saved.
+    /// Whether something has been saved.
     begun: bool,
 }
 
@@ -118,7 +118,7 @@ impl Viewed {
         self.levels_told.saturating_sub(1)
     }
 
-    /// What a file of the media begins with. Of several encodings it has the lowest one's description.
+    /// Returns the head of a media file. With several encodings it has the lowest one's description.
     fn head(&self) -> Vec<u8> {
         let duration_ms = self.player.duration().map_or(0, |all| all.as_nanos() / 1_000_000);
         let duration_ms = u32::try_from(duration_ms).unwrap_or(u32::MAX);
@@ -140,7 +140,7 @@ impl Viewed {
         rm::write_head("", duration_ms, &streams)
     }
 
-    /// A unit that was shown, in packets of such a file.
+    /// Returns a unit that was shown, in packets of such a file.
     fn packets(&self, unit: &ReceivedUnit, is_key: bool) -> Vec<u8> {
         let is_video = self.player.streams().nth(unit.track).is_some_and(|stream| stream.is_video);
         let (stream, at_ms) = (unit.track as u16, unit.timestamp.unwrap_or(0));
@@ -222,7 +222,7 @@ impl Playing for Viewed {
         self.player.is_unplayable()
     }
 
-    /// A RealMedia file of the units that were shown.
+    /// Returns a RealMedia file of the units that were shown.
     fn take_kept(&mut self) -> Option<Vec<u8>> {
         while let Some((unit, is_key)) = self.player.take_unit() {
             if unit.shown && !unit.payloads.is_empty() {

@@ -14,7 +14,8 @@ use crate::testing::{Pair, Pipe};
 
 const SECONDS: u64 = 60;
 
-/// A minute at ten frames a second, a key frame each second, at 20, 60 and 150 kbit/s, with sound of 8 kbit/s.
+/// Makes a plan of a minute at ten frames a second, a key frame each second, at 20, 60 and 150 kbit/s, with sound of 8
+/// kbit/s.
 fn spec(transport: MediaTransport) -> RealVideoSpec {
     let clip = |mean: u32, interval: Duration, group: usize| ClipSpec {
         name: "test".into(),
@@ -72,7 +73,7 @@ fn end(pair: &Pair) -> (f64, String) {
     (ends[0].value.unwrap(), ends[0].reason.to_string())
 }
 
-/// The stream, the rule and the time of each packet of media that the server sent over UDP.
+/// Returns the stream, the rule and the time of each packet of media that the server sent over UDP.
 fn sent(pair: &Pair) -> Vec<(u16, u16, u32)> {
     let mut found = Vec::new();
     for datagram in &pair.sent {
@@ -116,7 +117,7 @@ fn what_is_lost_is_asked_for_once_and_comes() {
     let pair = run(&spec(MediaTransport::Udp), lossy.clone(), &[]);
     let (missed, again) = (sum(&pair, "packets_missed"), named(&pair, "packet_resent").len() as f64);
     assert!(missed > 20.0 && again <= missed, "{missed} missed, {again} sent again");
-    // What is lost a second time is not sent a third.
+    // A packet lost a second time is not sent a third.
     assert!(named(&pair, "frame_incomplete").len() <= 2, "{:?}", named(&pair, "frame_incomplete"));
 
     let mut deaf = spec(MediaTransport::Udp);
@@ -145,7 +146,7 @@ fn a_level_changes_at_key_frames_alone() {
     assert_eq!(taken, Some(0), "the lowest whole level: loss goes no further");
 }
 
-/// The milliseconds before the words, and what stands before them.
+/// Returns the milliseconds before the words, and the text before them.
 fn told_at(reason: &str) -> (String, u32) {
     let told = reason.strip_suffix(" s of the media").expect(reason);
     let (what, seconds) = told.rsplit_once(' ').unwrap();
@@ -252,7 +253,7 @@ fn over_udp_a_files_frames_go_in_parts_that_give_them_back() {
     let mut stream = server::stream_over_udp(&object);
     let mut assembler = streamgauge_wire::rm::Assembler::default();
     let mut found = Vec::new();
-    while let Some(packet) = stream.next(640) {
+    while let Some(packet) = stream.next(640, None) {
         assert!(packet.payload.len() <= 640);
         found.extend(assembler.push(packet.payload).unwrap());
     }
@@ -264,14 +265,14 @@ fn over_udp_a_files_frames_go_in_parts_that_give_them_back() {
 
 #[test]
 fn over_tcp_frames_go_whole_and_share_a_packet_only_where_they_are_small() {
-    // One packet of many would hold up the sound that is due beside them for as long as the rate takes to send it.
+    // One packet of many would hold up the sound that is due beside them for the time that the rate needs to send it.
     let object = object_of(FILE).unwrap();
     let encoding = &object.streams[0].encodings[0];
     for limit in [100, 640, 1400] {
         let mut stream = server::stream_over_tcp(&object);
         let mut assembler = streamgauge_wire::rm::Assembler::default();
         let mut number = 0;
-        while let Some(packet) = stream.next(limit) {
+        while let Some(packet) = stream.next(limit, None) {
             let bytes = packet.payload.len();
             let frames = assembler.push(packet.payload).unwrap();
             assert!(frames.len() == 1 || frames.len() > 1 && bytes <= limit as usize, "{bytes} B of {limit}");

@@ -1,4 +1,4 @@
-//! What a receiver of RTP does whatever it plays (RFC 3550): which packets came, what it reports of them, and when.
+//! A receiver of RTP for any media (RFC 3550): received packets, reports about them, and their times.
 
 mod packets;
 mod reports;
@@ -7,4 +7,5 @@ mod source;
 
 pub use packets::Late;
 pub use reports::Reports;
+pub use seen::Seen;
 pub use source::{Announced, Media, Place, Source, receiver_report};

@@ -1,38 +1,38 @@
-//! Which packets of a source came: sequence numbers without their wrap, duplicates, losses, jitter.
+//! Received packets of a source: sequence numbers without their wrap, duplicates, losses, jitter.
 
 use streamgauge_base::{Duration, Instant};
 use streamgauge_transport::rtp;
 
 use super::seen::Seen;
 
-/// Which came is remembered so far back. Where packets are sent again, one up to so far behind the newest is late, not of
-/// a sender that began anew: a retransmission of Reliable UDP may come ten seconds after its time. A quarter of the
-/// numbers, so that newer and older are never mixed up.
+/// Number of packets for which the reception is remembered. Where packets are sent again, one up to so far
+/// behind the newest is late, not of a sender that began anew: a retransmission of Reliable UDP may come ten
+/// seconds after its time. A quarter of the numbers, so that newer and older are never mixed up.
 const WINDOW: u32 = 16_384;
 const WORDS: usize = WINDOW as usize / 64;
 
-/// What a packet behind a later one is, where nobody says so.
+/// Meaning of a packet behind a later one, where it is not declared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Late {
     /// Overtaken on its way. It counts for jitter, and more than 100 behind it is of a sender that began anew (RFC 3550
     /// appendices A.1 and A.8).
     Reordered,
-    /// Sent again, however far behind. It waited at the sender, so it says nothing of jitter.
+    /// Sent again, however far behind. It waited at the sender: its delay is no jitter.
     SentAgain,
 }
 
-/// What a packet is to those before it.
+/// Relation of a packet to those before it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Arrival {
     /// It has not come before; its number, extended by the count of wraps.
     First(u32),
     /// It has.
     Duplicate,
-    /// So far from the others that it counts only if the next one follows it.
+    /// Far from the others: it counts only if the next one follows it.
     Stray,
 }
 
-/// How many came.
+/// Counts of received packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
     /// Packets, duplicates included.
@@ -41,7 +41,7 @@ pub struct Counts {
     pub bytes: u64,
     /// Packets that had come before.
     pub duplicates: u64,
-    /// Packets that came for the first time behind a later one. Where the path keeps the order, these are
+    /// Packets that first arrived behind a later one. Where the path keeps the order, these are
     /// retransmissions.
     pub behind: u64,
 }
@@ -52,13 +52,13 @@ pub struct Reception {
     late: Late,
     highest: Option<u32>,
     came: Seen<WORDS>,
-    /// Of those that came, the ones that ended their unit.
+    /// Those received that ended their unit.
     ended: Seen<WORDS>,
     counts: Counts,
 }
 
 impl Reception {
-    /// For timestamps of `clock_rate` ticks a second.
+    /// Returns the state for timestamps of `clock_rate` ticks a second.
     pub fn new(clock_rate: u32, late: Late) -> Self {
         Reception {
             statistics: rtp::SourceStatistics::new(clock_rate),
@@ -70,7 +70,7 @@ impl Reception {
         }
     }
 
-    /// Takes a packet of `bytes`; `ends` says that it is its unit's last.
+    /// Counts a packet of `bytes`; `ends` marks its unit's last.
     pub fn packet(
         &mut self,
         now: Instant,
@@ -113,29 +113,30 @@ impl Reception {
         Arrival::First(extended)
     }
 
-    /// Whether packet `sequence` begins a unit, as far as the one before it tells: `None` if that has not come.
+    /// Returns whether packet `sequence` begins a unit, as far as the one before it reveals that: `None` if
+    /// that has not arrived.
     pub fn follows_an_end(&self, sequence: u32) -> Option<bool> {
         let before = sequence.wrapping_sub(1);
         self.came.contains(before).then(|| self.ended.contains(before))
     }
 
-    /// What came.
+    /// Returns the counts of received packets.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// Packets between the first and the newest that never came.
+    /// Returns the packets between the first and the newest that never arrived.
     pub fn lost(&self) -> u64 {
         let distinct = self.counts.packets - self.counts.duplicates;
         u64::from(self.statistics.expected()).saturating_sub(distinct)
     }
 
-    /// Interarrival jitter (RFC 3550 section 6.4.1).
+    /// Returns the interarrival jitter (RFC 3550 section 6.4.1).
     pub fn jitter(&self) -> Duration {
         self.statistics.jitter()
     }
 
-    /// For the report block.
+    /// Returns the statistics for the report block.
     pub fn statistics(&mut self) -> &mut rtp::SourceStatistics {
         &mut self.statistics
     }

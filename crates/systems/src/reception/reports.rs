@@ -15,7 +15,7 @@ impl Reports {
         Reports { mean, draws }
     }
 
-    /// The report after one at `now`.
+    /// Returns the report after one at `now`.
     pub fn next(&mut self, now: Instant) -> Instant {
         let mean = self.mean.as_nanos();
         now + Duration::from_nanos(mean / 2 + self.draws.below(mean))

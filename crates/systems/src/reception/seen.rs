@@ -1,7 +1,7 @@
 //! Which packets have been seen, so that a duplicate does not make a frame look whole.
 
-/// The extended sequence numbers of one source: of the highest and the `64 * WORDS - 1` before it, which came.
-/// `WORDS` is a power of two, so that the place of a number survives its wrap.
+/// The extended sequence numbers of one source: which of the highest and the `64 * WORDS - 1` before it were
+/// received. `WORDS` is a power of two, so that the place of a number survives its wrap.
 pub struct Seen<const WORDS: usize> {
     highest: Option<u32>,
     bits: [u64; WORDS],
@@ -17,7 +17,7 @@ impl<const WORDS: usize> Default for Seen<WORDS> {
 impl<const WORDS: usize> Seen<WORDS> {
     const WINDOW: u32 = 64 * WORDS as u32;
 
-    /// True the first time that `sequence` comes, if it is not too far behind to know.
+    /// Returns true for the first arrival of `sequence`, if it is not too far behind to be remembered.
     pub fn first(&mut self, sequence: u32) -> bool {
         let ahead = match self.highest {
             None => Self::WINDOW as i32,
@@ -39,7 +39,7 @@ impl<const WORDS: usize> Seen<WORDS> {
         first
     }
 
-    /// Whether `sequence` came, as far as it is remembered.
+    /// Returns whether `sequence` was received, as far as it is remembered.
     pub fn contains(&self, sequence: u32) -> bool {
         let Some(highest) = self.highest else { return false };
         let (word, mask) = Self::place(sequence);

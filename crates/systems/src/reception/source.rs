@@ -1,4 +1,4 @@
-//! One source of RTP as its receiver has it: what came, what its sender reports said, what is reported of it.
+//! One source of RTP at its receiver: its packets, its sender reports, and reports about it.
 
 use rtp_types::RtpPacket;
 use streamgauge_base::{Chunk, Instant};
@@ -7,18 +7,18 @@ use streamgauge_wire::rtcp::{self, Packet, RtcpBlock};
 use super::packets::{Arrival, Late, Reception};
 use crate::media::{Codec, begins_unit};
 
-/// What a session has told of a source before its first packet.
+/// A session's data about a source before its first packet.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Announced {
     /// RTP payload type.
     pub payload_type: u8,
     /// RTP ticks per second.
     pub clock_rate: u32,
-    /// `None` if it is none that we know.
+    /// `None` if it is unsupported.
     pub codec: Option<Codec>,
     /// Pictures.
     pub is_video: bool,
-    /// What a packet behind a later one is.
+    /// Meaning of a packet behind a later one.
     pub late: Late,
 }
 
@@ -43,7 +43,7 @@ pub struct Media {
     pub payload_at: usize,
     /// Bytes of padding at the payload's end.
     pub padding: usize,
-    /// It ends a unit, and the packet behind it came before it.
+    /// It ends a unit, and the packet behind it arrived before it.
     pub before_another: bool,
     /// It is the first that was sent.
     pub opens: bool,
@@ -56,24 +56,24 @@ pub struct SenderReport {
     pub lsr: u32,
     /// The RTP timestamp of the same moment.
     pub rtp_timestamp: u32,
-    /// When it came.
+    /// Its arrival.
     pub arrived: Instant,
 }
 
-/// The packets of one source, and what was said of them.
+/// The packets of one source, and its reports.
 pub struct Source {
     announced: Announced,
     reception: Reception,
-    /// Known by what was announced, or by the first packet.
+    /// Set by the announcement, or by the first packet.
     ssrc: Option<u32>,
     heard: bool,
-    /// The number of the first packet, until it comes, if the sender has said it.
+    /// The number of the first packet, until it arrives, if the sender has declared it.
     first_sequence: Option<u16>,
     sender_report: Option<SenderReport>,
 }
 
 impl Source {
-    /// A source of which nothing has come.
+    /// Returns a source without received packets.
     pub fn new(announced: Announced) -> Self {
         Source {
             reception: Reception::new(announced.clock_rate, announced.late),
@@ -85,12 +85,12 @@ impl Source {
         }
     }
 
-    /// It says its synchronisation source.
+    /// Sets its announced synchronisation source.
     pub fn announce(&mut self, ssrc: Option<u32>) {
         self.ssrc = ssrc;
     }
 
-    /// It says the number of its first packet.
+    /// Sets the announced number of its first packet.
     pub fn begins_at(&mut self, sequence: Option<u16>) {
         self.first_sequence = sequence;
     }
@@ -100,12 +100,12 @@ impl Source {
         self.ssrc
     }
 
-    /// What came.
+    /// Returns the state of its reception.
     pub fn reception(&self) -> &Reception {
         &self.reception
     }
 
-    /// The RTP header of `packet`; `None` if it is none of this source.
+    /// Returns the RTP header of `packet`; `None` if it is none of this source.
     pub fn accept<'a>(&mut self, packet: &'a Chunk) -> Option<RtpPacket<'a>> {
         let rtp = RtpPacket::parse(packet.head()).ok()?;
         if rtp.payload_type() != self.announced.payload_type {
@@ -118,17 +118,17 @@ impl Source {
         (self.ssrc == Some(rtp.ssrc())).then_some(rtp)
     }
 
-    /// Nothing has come of it yet, and `packet` may be its first.
+    /// Returns whether nothing has come of it yet, and `packet` may be its first.
     pub fn is_awaited(&self, packet: &Chunk) -> bool {
         let rtp = || RtpPacket::parse(packet.head()).ok();
         !self.heard && rtp().is_some_and(|rtp| rtp.payload_type() == self.announced.payload_type)
     }
 
-    /// Counts a packet that was accepted, at `now` by a clock that stands while the sender's does. `None` unless it is
-    /// media that has not come before.
+    /// Counts a packet that was accepted, at `now` by a clock that stops while the sender's does. `None`
+    /// unless it is media that has not come before.
     pub fn take(&mut self, now: Instant, rtp: &RtpPacket<'_>, packet: &Chunk) -> Option<Media> {
         let (sequence, marker) = (rtp.sequence_number(), rtp.marker_bit());
-        // Of codecs that we do not know, a block of sound is a packet, and the marker says something else.
+        // For unsupported codecs, a block of sound is a packet, and the marker has another meaning.
         let is_block = self.announced.codec.is_none() && !self.announced.is_video;
         let last = marker || is_block;
         let arrival = self.reception.packet(now, sequence, rtp.timestamp(), packet.len(), last);
@@ -149,7 +149,7 @@ impl Source {
         })
     }
 
-    /// Takes a packet of RTCP at `now`, and says whether it ends the source.
+    /// Processes a packet of RTCP at `now`, and returns whether it ends the source.
     pub fn control(&mut self, now: Instant, packet: &Packet) -> bool {
         match packet {
             Packet::SenderReport { ssrc, ntp, rtp_timestamp, .. } => {
@@ -164,13 +164,13 @@ impl Source {
         }
     }
 
-    /// The last sender report that came.
+    /// Returns the last received sender report.
     pub fn sender_report(&self) -> Option<SenderReport> {
         self.sender_report
     }
 
-    /// The block of the receiver report that goes out at `now` (RFC 3550 section 6.4.1); `None` before the first
-    /// packet.
+    /// Returns the block of the receiver report that is sent at `now` (RFC 3550 section 6.4.1); `None` before
+    /// the first packet.
     pub fn block(&mut self, now: Instant) -> Option<RtcpBlock> {
         let source = self.ssrc.filter(|_| self.heard)?;
         let report = self.reception.statistics().report();
@@ -187,7 +187,8 @@ impl Source {
     }
 }
 
-/// A receiver report of `ssrc`'s, with the name that every compound packet has (RFC 3550 section 6.1).
+/// Returns a receiver report of `ssrc`'s, with the name that every compound packet has (RFC 3550 section
+/// 6.1).
 pub fn receiver_report(ssrc: u32, block: Option<RtcpBlock>) -> Vec<Packet> {
     vec![
         Packet::ReceiverReport { ssrc, blocks: block.into_iter().collect() },

@@ -1,4 +1,4 @@
-//! What RTSP and SDP would have told both ends before the first packet.
+//! The session parameters that RTSP and SDP would have given both ends before the first packet.
 
 use streamgauge_base::{Duration, RandomStream};
 
@@ -21,7 +21,7 @@ pub struct SessionDescription {
     /// RTP-Info's `rtptime`.
     pub first_timestamp: u32,
     pub frame_interval: Duration,
-    /// Who has the order in which frames are shown.
+    /// The clip, which has the order in which frames are shown.
     clip: ClipSpec,
     /// Frames until the end of the clip.
     pub frames: u64,
@@ -54,23 +54,23 @@ impl SessionDescription {
         }
     }
 
-    /// When frame `number` is sent, counted from frame 0.
+    /// Returns when frame `number` is sent, counted from frame 0.
     pub fn offset(&self, number: u64) -> Duration {
         self.frame_interval * number
     }
 
-    /// The RTP timestamp of the frame that is sent as `number`: when it is shown (RFC 6184 section 5.1).
+    /// Returns the RTP timestamp of the frame that is sent as `number`: when it is shown (RFC 6184 section 5.1).
     pub fn timestamp(&self, number: u64) -> u32 {
         let shown = self.frame_interval * self.clip.shown_place(number);
         self.first_timestamp.wrapping_add(ticks(shown) as u32)
     }
 
-    /// What RTP timestamps mean, from the clip's start on.
+    /// Returns the meaning of RTP timestamps, from the clip's start on.
     pub fn timeline(&self) -> Timeline {
         Timeline::new(CLOCK_RATE, self.first_timestamp, Duration::ZERO)
     }
 
-    /// How many frames are due by the media's time `at`, which an RTP timestamp said.
+    /// Returns how many frames are due by the media's time `at`, from an RTP timestamp.
     pub fn frames_by(&self, at: Duration) -> u64 {
         // Timestamps are rounded down to a tick, so one is added before rounding down again.
         let tick = 1_000_000_000 / u64::from(CLOCK_RATE) + 1;
@@ -86,12 +86,12 @@ impl SessionDescription {
     }
 }
 
-/// RTP ticks in `d`, rounded down.
+/// Returns the RTP ticks in `d`, rounded down.
 pub fn ticks(d: Duration) -> u64 {
     (u128::from(d.as_nanos()) * u128::from(CLOCK_RATE) / 1_000_000_000) as u64
 }
 
-/// `ticks` in seconds.
+/// Returns `ticks` in seconds.
 pub fn ticks_to_s(ticks: u32) -> f64 {
     f64::from(ticks) / f64::from(CLOCK_RATE)
 }

@@ -1,4 +1,4 @@
-//! A clip paced out as RTP with RTCP reports and no congestion response: what VLC gets from Darwin.
+//! A clip paced out as RTP with RTCP reports and no congestion response: VLC's stream from Darwin.
 //!
 //! Over UDP, frames that are late or incomplete are not shown. Over TCP the same packets are interleaved on
 //! one stream (RFC 2326 section 10.12); nothing is lost, so the player stalls instead.

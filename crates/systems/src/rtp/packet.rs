@@ -1,5 +1,5 @@
-//! RTP packets: the fixed header and the first bytes of the payload, so that a receiver knows whether it has a
-//! frame's first packet (`media::h264`). The rest of the payload is filler.
+//! RTP packets: the fixed header and the first bytes of the payload, so that a receiver recognises a frame's first
+//! packet (`media::h264`). The rest of the payload is filler.
 
 use rtp_types::RtpPacketBuilder;
 
@@ -19,7 +19,7 @@ pub struct MediaPacket {
 }
 
 impl MediaPacket {
-    /// The packet's real bytes: its header and `payload`, the real bytes of its payload.
+    /// Returns the packet's real bytes: its header and `payload`, the real bytes of its payload.
     pub fn head(&self, payload: &[u8]) -> Vec<u8> {
         let mut head = vec![0; RTP_HEADER_BYTES + payload.len()];
         RtpPacketBuilder::<&[u8], &[u8]>::new()

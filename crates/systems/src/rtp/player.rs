@@ -13,13 +13,13 @@ use crate::outbox::Outbox;
 use crate::playout::{End, Gathers, HostLate, Manner, Playout, Start};
 use crate::reception::{Announced, Late, Reports, Source, receiver_report};
 
-/// A player that has seen no packet at all gives up so long after the clip should have ended.
+/// A player that has seen no packet at all gives up this long after the clip should have ended.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(10);
 
 /// Why it ends if the server does first.
 const NOTHING_CAME: &str = "the server ended before any packet arrived";
 
-/// Counts what arrives, reports it to the server, reassembles frames and shows each when it is due.
+/// Counts arrivals, reports them to the server, reassembles frames and shows each when it is due.
 ///
 /// Events: with each receiver report that it sends `jitter` (s), `fraction_lost` (1) and `cumulative_lost`
 /// (packets); `frame_shown` (value: the frame's number); over UDP `frame_late` (s) and `frame_incomplete`
@@ -34,12 +34,12 @@ pub struct RtpPlayer {
     events: Outbox,
 }
 
-/// What becomes of arrivals.
+/// The fates of arrivals.
 struct Receiver {
     session: SessionDescription,
     source: Source,
     playout: Playout,
-    /// Nothing is lost on the way, and it ends with the stream.
+    /// Whether nothing is lost on the way, and it ends with the stream.
     is_stream: bool,
     started: Option<Instant>,
     paused: Option<Instant>,
@@ -49,7 +49,7 @@ struct Receiver {
 impl Receiver {
     fn media(&mut self, now: Instant, packet: &Chunk, events: &mut Outbox) {
         let Some(rtp) = self.source.accept(packet) else { return };
-        // The sender's clock stands still in a pause, so that of arrivals does too: no jitter comes of it.
+        // The sender's clock stops in a pause, so that of arrivals does too: no jitter results from it.
         let arrival = now - self.paused_in_all;
         let Some(media) = self.source.take(arrival, &rtp, packet) else { return };
         self.playout.arrived(now, 0, media.place, None, events);
@@ -60,10 +60,10 @@ impl Receiver {
         for packet in rtcp::parse(bytes).map_while(Result::ok) {
             bye |= self.source.control(now, &packet);
         }
-        // On a stream the end is known by the stream's own.
+        // On a stream the end is the stream's own.
         let report = self.source.sender_report().filter(|_| bye && !self.is_stream);
         if let Some(report) = report {
-            // The clip may end before its time: the goodbye comes with the media time at which it was said.
+            // The clip may end before its time: the goodbye arrives with the media time at which it was sent.
             let frames =
                 self.playout.time_of(0, report.rtp_timestamp).map_or(0, |at| self.session.frames_by(at));
             self.playout.cut(self.session.offset(frames));
@@ -73,7 +73,7 @@ impl Receiver {
         }
     }
 
-    /// Nobody waits for the first packet longer.
+    /// The first packet is not waited for longer.
     fn gives_up_at(&self) -> Option<Instant> {
         let started = self.started.filter(|_| !self.playout.has_begun() && self.paused.is_none())?;
         let until = started + self.session.offset(self.session.frames) + self.session.playout_delay;
@@ -93,8 +93,8 @@ impl Receiver {
     }
 }
 
-/// Both ends know the clip and its pace: a frame is due a fixed time after it came in time. On a stream one that is not
-/// there is waited for.
+/// Both ends have the clip and its pace: a frame is due a fixed time after it arrived in time. On a stream one that is
+/// not there is waited for.
 fn playout(session: &SessionDescription, is_stream: bool) -> Playout {
     let manner = Manner {
         start: Start::Delayed,

@@ -1,4 +1,5 @@
-//! What a sender says and hears of its packets, always with a CNAME, and the goodbye (RFC 3550 section 6).
+//! A sender's reports on its packets and the answers to them, always with a CNAME, and the goodbye (RFC 3550 section
+//! 6).
 
 use streamgauge_base::Instant;
 use streamgauge_wire::rtcp::{self, Packet, RtcpBlock, ntp};
@@ -11,7 +12,7 @@ pub struct SenderInfo {
     pub octets: u32,
 }
 
-/// A sender report; `bye` ends the source.
+/// Returns a sender report; `bye` ends the source.
 pub fn sender_report(now: Instant, info: &SenderInfo, bye: bool) -> Vec<u8> {
     let &SenderInfo { ssrc, rtp_timestamp, packets, octets } = info;
     let report =
@@ -23,7 +24,8 @@ pub fn sender_report(now: Instant, info: &SenderInfo, bye: bool) -> Vec<u8> {
     rtcp::write(&compound)
 }
 
-/// What the last receiver report of a compound packet says of the source `ours`. Anything malformed ends the reading.
+/// Returns the block on the source `ours` from the last receiver report of a compound packet. Anything malformed ends
+/// the reading.
 pub fn block_on(bytes: &[u8], ours: u32) -> Option<RtcpBlock> {
     let reports = rtcp::parse(bytes).map_while(Result::ok).filter_map(|packet| match packet {
         Packet::ReceiverReport { blocks, .. } => Some(blocks),

@@ -13,22 +13,22 @@ use crate::media::{Numbers, h264};
 use crate::outbox::Outbox;
 use crate::reception::Reports;
 
-/// How often at most a sender says that it is behind.
+/// Least time between two reports of a sender that it is behind.
 const BEHIND_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Paces frames out by the clip's clock, a frame's packets back to back, whatever the network does. On a
-/// stream a frame waits until the one before has been taken, so the server falls behind its clock and then
-/// sends what is overdue as fast as the stream takes it.
+/// Paces frames out by the clip's clock, a frame's packets back to back, independent of the network. On a stream a
+/// frame waits until the one before has been accepted, so the server falls behind its clock and then sends overdue
+/// frames as fast as the stream accepts them.
 ///
 /// Events: for each receiver report `rtcp_fraction_lost` (1), `rtcp_cumulative_lost` (packets), `rtcp_jitter`
 /// (s) and `rtcp_rtt` (s); on a stream `sender_behind` (s), at most once a second.
 pub struct RtpServer {
     session: SessionDescription,
-    /// Of one round of the clip.
+    /// Bytes of the frames in one round of the clip.
     frame_bytes: Numbers,
     transport: RtpTransport,
     reports: Reports,
-    /// When frame 0 is due by the server's clock; `None` before the flow has started.
+    /// Time when frame 0 is due by the server's clock; `None` before the flow has started.
     base: Option<Instant>,
     next_frame: u64,
     next_report: Instant,
@@ -64,7 +64,7 @@ impl RtpServer {
         self.next_report = self.reports.next(now);
     }
 
-    /// When the next frame, or after the last the goodbye, is due.
+    /// Returns when the next frame, or after the last the goodbye, is due.
     fn next_due(&self) -> Option<Instant> {
         Some(self.base? + self.session.offset(self.next_frame))
     }
@@ -160,7 +160,7 @@ impl App for RtpServer {
             Input::Pause => self.paused = self.paused.or(Some(now)),
             Input::Resume => {
                 if let (Some(since), Some(base)) = (self.paused.take(), &mut self.base) {
-                    // A pause before the clip began took none of its time.
+                    // A pause before the clip began used none of its time.
                     *base += now.saturating_since(since.max(*base));
                 }
             }

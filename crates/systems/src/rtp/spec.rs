@@ -1,4 +1,4 @@
-//! What a plan says of paced RTP.
+//! The plan's settings for paced RTP.
 
 use serde::{Deserialize, Serialize};
 use streamgauge_base::Duration;
@@ -27,8 +27,8 @@ settings! {
         /// How long the player holds a frame before it is due.
         /// Source: GStreamer's rtspsrc, property latency.
         pub playout_delay: Duration,
-        /// What decodes the pictures over UDP: `libavcodec` discards some that came whole, as GStreamer's avdec_h264 does
-        /// where others were lost.
+        /// The decoder of the pictures over UDP: `libavcodec` discards some that arrived whole, as GStreamer's
+        /// avdec_h264 does where others were lost.
         /// Source: ITU-T H.264 section 8.2.1.3; FFmpeg 5.1 in GStreamer 1.22.
         #[serde(default)]
         pub decoder: Decoder,

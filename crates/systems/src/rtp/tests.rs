@@ -9,7 +9,7 @@ use streamgauge_plan::TcpSpec;
 fn spec(tcp: bool) -> RtpSpec {
     let settings = TcpSpec { receive_window: 65_536, send_buffer: Some(65_536), ..TcpSpec::default() };
     RtpSpec {
-        // Every tenth frame takes four packets, the rest one: 13 packets in 10 frames.
+        // Every tenth frame needs four packets, the rest one: 13 packets in 10 frames.
         clip: ClipSpec {
             name: "test".into(),
             duration: Duration::from_secs(20),
@@ -57,7 +57,7 @@ fn over_a_clean_path_every_frame_is_shown_when_due() {
     assert_eq!((end.len(), end[0].value), (1, Some(500.0)));
 }
 
-/// I0 P4 B2 B1 B3, then P8 B6 B5 B7 P10 B9 again and again.
+/// Makes a plan with frames I0 P4 B2 B1 B3, then P8 B6 B5 B7 P10 B9 again and again.
 fn with_b_frames(tcp: bool) -> RtpSpec {
     let mut spec = spec(tcp);
     spec.clip.display_order = vec![0, 4, 2, 1, 3, 8, 6, 5, 7, 9].into();
@@ -121,7 +121,7 @@ fn reports_carry_loss_jitter_and_the_round_trip() {
     let lost = named(&pair, "cumulative_lost");
     assert!(lost.len() >= 3);
     assert_eq!(lost.len(), named(&pair, "jitter").len());
-    // The server reads what the player wrote.
+    // The server reads the data that the player wrote.
     let values = |name: &str| named(&pair, name).iter().map(|e| e.value).collect::<Vec<_>>();
     let heard = values("rtcp_cumulative_lost");
     assert_eq!(heard, values("cumulative_lost")[..heard.len()]);
@@ -232,7 +232,8 @@ fn an_outage_across_the_wrap_of_sequence_numbers_ends() {
     let mut pair = Pair::new(made.server, made.player, outage);
     pair.run(Instant::from_nanos(250_000_000_000));
     assert_eq!(media_sent(&pair), 6_500);
-    // Of 5,000 frames those of some 1,000 packets before it and 1,500 after it (reports are among what is dropped).
+    // Out of 5,000 frames those of some 1,000 packets before it and 1,500 after it (reports are among the dropped
+    // packets).
     let shown = named(&pair, "frame_shown").len();
     assert!((1_900..2_000).contains(&shown), "{shown}");
 }

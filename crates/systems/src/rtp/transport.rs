@@ -11,7 +11,7 @@ use crate::rtsp::Backlog;
 const RTP: u8 = 0;
 const RTCP: u8 = 1;
 
-/// What a packet is.
+/// The kind of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     Rtp,
@@ -22,7 +22,7 @@ pub enum Kind {
 pub enum RtpTransport {
     Udp,
     Tcp {
-        /// Framed packets that the stream has not taken yet.
+        /// Framed packets that the stream has not accepted yet.
         backlog: Backlog,
         reader: Reader,
     },
@@ -55,7 +55,7 @@ impl RtpTransport {
         }
     }
 
-    /// Everything sent has been taken by the network.
+    /// Returns whether the network has accepted everything sent.
     pub fn is_clear(&self) -> bool {
         match self {
             RtpTransport::Udp => true,
@@ -63,11 +63,15 @@ impl RtpTransport {
         }
     }
 
-    /// Takes what `input` brings and gives each packet to `packet`.
+    /// Reads the data of `input` and gives each packet to `packet`.
     pub fn handle(&mut self, input: Input<'_>, io: &mut dyn Io, mut packet: impl FnMut(Kind, &Chunk)) {
         match (&mut *self, input) {
-            (RtpTransport::Udp, Input::Datagram(MEDIA, datagram)) => packet(Kind::Rtp, datagram),
-            (RtpTransport::Udp, Input::Datagram(CONTROL, datagram)) => packet(Kind::Rtcp, datagram),
+            (RtpTransport::Udp, Input::Datagram { on: MEDIA, bytes: datagram, .. }) => {
+                packet(Kind::Rtp, datagram)
+            }
+            (RtpTransport::Udp, Input::Datagram { on: CONTROL, bytes: datagram, .. }) => {
+                packet(Kind::Rtcp, datagram)
+            }
             (RtpTransport::Tcp { reader, .. }, Input::Readable(MEDIA)) => {
                 while let Some(chunk) = io.read(MEDIA, usize::MAX) {
                     reader.push(chunk);
@@ -91,14 +95,14 @@ impl RtpTransport {
         }
     }
 
-    /// Ends the stream at once, with what it has not sent yet.
+    /// Ends the stream at once, with its unsent data.
     pub fn abort(&mut self, io: &mut dyn Io) {
         if let RtpTransport::Tcp { backlog, .. } = self {
             backlog.abort(io);
         }
     }
 
-    /// Ends the stream after what was sent; nothing waits in line any more.
+    /// Ends the stream after its sent data; nothing waits in line any more.
     pub fn close(&mut self, io: &mut dyn Io) {
         if let RtpTransport::Tcp { backlog, .. } = self {
             backlog.close(io);

@@ -9,7 +9,7 @@ use crate::app::{ChannelId, Io};
 /// While more than this waits, the server reads no further request and the player answers none.
 const MOST_BYTES: usize = 64 * 1024;
 
-/// What the connection has not taken yet.
+/// Data that the connection has not accepted yet.
 pub struct Backlog {
     channel: ChannelId,
     waiting: VecDeque<Chunk>,
@@ -19,50 +19,50 @@ pub struct Backlog {
 }
 
 impl Backlog {
-    /// For the stream `channel`, which is not there yet.
+    /// Makes the backlog of the stream `channel`, which is not open yet.
     pub fn new(channel: ChannelId) -> Self {
         Backlog { channel, waiting: VecDeque::new(), bytes: 0, taken: 0, open: false }
     }
 
-    /// The connection is there.
+    /// Notes that the connection is open.
     pub fn open(&mut self) {
         self.open = true;
     }
 
-    /// The connection is there still.
+    /// Returns whether the connection is still open.
     pub fn is_open(&self) -> bool {
         self.open
     }
 
-    /// Nothing waits.
+    /// Returns whether nothing waits.
     pub fn is_clear(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// Too much waits for anything to be added that can be left.
+    /// Returns whether the backlog is so long that optional data is left out.
     pub fn is_full(&self) -> bool {
         self.bytes > MOST_BYTES
     }
 
-    /// How many chunks wait.
+    /// Returns how many chunks wait.
     #[cfg(test)]
     pub fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
-    /// How much the connection has taken so far.
+    /// Returns how much the connection has accepted so far.
     pub fn taken(&self) -> u64 {
         self.taken
     }
 
-    /// Sends `chunk` behind what waits.
+    /// Sends `chunk` behind the waiting data.
     pub fn push(&mut self, chunk: Chunk, io: &mut dyn Io) {
         self.bytes += chunk.len();
         self.waiting.push_back(chunk);
         self.flush(io);
     }
 
-    /// Gives the connection what it takes.
+    /// Gives the connection as much as it accepts.
     pub fn flush(&mut self, io: &mut dyn Io) {
         while self.open {
             let Some(mut chunk) = self.waiting.pop_front() else { return };
@@ -77,7 +77,7 @@ impl Backlog {
         }
     }
 
-    /// Ends the connection behind what it has taken.
+    /// Ends the connection behind the data it has accepted.
     pub fn close(&mut self, io: &mut dyn Io) {
         if std::mem::take(&mut self.open) {
             io.close(self.channel);
@@ -85,13 +85,13 @@ impl Backlog {
         self.forget();
     }
 
-    /// Ends the connection at once, be it there yet or not, with what it has not sent yet.
+    /// Ends the connection at once, established or not, with its unsent data.
     pub fn abort(&mut self, io: &mut dyn Io) {
         io.abort(self.channel);
         self.forget();
     }
 
-    /// The connection is gone.
+    /// Drops the connection, which is closed.
     pub fn forget(&mut self) {
         *self = Backlog::new(self.channel);
     }

@@ -1,4 +1,4 @@
-//! The player's side of RTSP (RFC 2326): one request at a time, and what became of each.
+//! The player's side of RTSP (RFC 2326): one request at a time, and the result of each.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,7 @@ use streamgauge_wire::rtsp::{
 /// A session without a stated timeout has this one (RFC 2326 section 12.37).
 const USUAL_TIMEOUT_S: u64 = 60;
 
-/// A session gets a sign of life at least each half of this, whatever it is said to bear.
+/// A session gets a sign of life at least each half of this, even if it is declared to bear more.
 const MOST_TIMEOUT_S: u64 = 86_400;
 
 /// The port of a URL that names none (RFC 2326 section 3.2).
@@ -26,16 +26,16 @@ const MOST_UNAWAITED: usize = 32;
 /// Characters of a refusal's reason that are shown.
 const MOST_REASON: usize = 300;
 
-/// What a request is for.
+/// The purpose of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
-    /// To learn what the server can do.
+    /// To learn the server's methods.
     Options,
-    /// To learn what there is.
+    /// To learn the media's description.
     Describe,
     /// To set this track up.
     Setup(usize),
-    /// To begin, or to go on.
+    /// To begin, or to continue.
     Play,
     /// To hold.
     Pause,
@@ -64,14 +64,14 @@ pub type Answer = Result<Response<Vec<u8>>, String>;
 
 /// The conversation with one server.
 pub struct Client {
-    /// What is played.
+    /// URL of the played media.
     url: Url,
-    /// What relative URLs of the description are relative to.
+    /// Base of the description's relative URLs.
     base: Url,
-    /// What requests for the whole presentation name.
+    /// URL in requests for the whole presentation.
     aggregate: Url,
     cseq: u32,
-    /// Requests whose responses nobody waits for, the last of them.
+    /// Requests without an awaited response, the last of them.
     unawaited: VecDeque<u32>,
     /// Times that the server has sent it elsewhere.
     moves: u32,
@@ -84,7 +84,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// For `url`, or what is wrong with it.
+    /// Makes a client for `url`, or returns the fault in it.
     pub fn new(url: &str) -> Result<Self, String> {
         let url = Url::parse(url).map_err(|error| format!("{url} is no URL: {error}"))?;
         if url.scheme() != "rtsp" {
@@ -105,28 +105,28 @@ impl Client {
         })
     }
 
-    /// The request that waits for its response, and since when.
+    /// Returns the request that waits for its response, and since when.
     pub fn asked(&self) -> Option<(Step, Instant)> {
         self.asked.map(|(step, since, _)| (step, since))
     }
 
-    /// There is a session.
+    /// Returns whether there is a session.
     pub fn has_session(&self) -> bool {
         self.session.is_some()
     }
 
-    /// When the session needs a sign of life: after half its timeout without a request.
+    /// Returns when the session needs a sign of life: after half its timeout without a request.
     pub fn keep_alive_at(&self) -> Option<Instant> {
         let idle = self.session.is_some() && self.asked.is_none();
         idle.then(|| self.spoke + self.timeout.div(2))
     }
 
-    /// The URL of a track by the `control` of its description (RFC 2326 appendix C.1.1).
+    /// Returns the URL of a track by the `control` of its description (RFC 2326 appendix C.1.1).
     pub fn track_url(&self, control: Option<&str>) -> Url {
         control.map_or_else(|| self.aggregate.clone(), |control| resolve(&self.base, control))
     }
 
-    /// A description came: its Content-Base or Content-Location, and the whole's control URL.
+    /// Handles a description: its Content-Base or Content-Location, and the whole's control URL.
     pub fn described(&mut self, response: &Response<Vec<u8>>, control: Option<&str>) {
         let header = |name: HeaderName| base_of(response.header(&name)?.as_str(), &self.url);
         self.base = header(names::CONTENT_BASE)
@@ -135,7 +135,7 @@ impl Client {
         self.aggregate = control.map_or_else(|| self.base.clone(), |control| resolve(&self.base, control));
     }
 
-    /// A request at `now`; `track` is the URL of one that is for a track.
+    /// Returns a request at `now`; `track` is the URL of one that is for a track.
     pub fn request(
         &mut self,
         now: Instant,
@@ -154,7 +154,7 @@ impl Client {
         chunk
     }
 
-    /// Parameters that are set at `now`, beside whatever is asked: nobody waits for the response.
+    /// Returns a request that sets parameters at `now`, beside any other request: its response is not awaited.
     pub fn tell(&mut self, now: Instant, dress: impl FnOnce(&mut Request<Empty>)) -> Chunk {
         self.spoke = now;
         let chunk = self.written(Method::SetParameter, self.aggregate.clone(), dress);
@@ -169,7 +169,7 @@ impl Client {
         self.unawaited.push_back(number);
     }
 
-    /// The same by a body of type `kind`.
+    /// Sets parameters as [`Client::tell`], by a body of type `kind`.
     pub fn tell_in_body(&mut self, now: Instant, kind: &'static str, body: String) -> Chunk {
         self.spoke = now;
         let begun = self.begun(Method::SetParameter, self.aggregate.clone());
@@ -183,7 +183,7 @@ impl Client {
         Chunk::bytes(write_request(&request))
     }
 
-    /// A request's number, whose it is, and the session that it is of.
+    /// Begins a request: its number, the client's name, and its session.
     fn begun(&mut self, method: Method, url: Url) -> RequestBuilder {
         self.cseq += 1;
         let begun = Request::builder(method, Version::V1_0)
@@ -196,7 +196,8 @@ impl Client {
         }
     }
 
-    /// What `response` answers; `None` if that is nothing that was asked. A refusal is told with what to do.
+    /// Returns the step that `response` answers; `None` if that is no request of ours. A refusal is returned with its
+    /// remedy.
     pub fn response(&mut self, response: Response<Vec<u8>>) -> Option<(Step, Answer)> {
         // Servers that leave CSeq out, or write another, answer in order, and there is one request at a time.
         let cseq = response.typed_header::<CSeq>().ok().flatten();
@@ -259,7 +260,7 @@ impl Client {
         true
     }
 
-    /// The answer to a request of the server's: yes to OPTIONS, by which Darwin measures the round trip.
+    /// Returns the answer to a request of the server's: yes to OPTIONS, by which Darwin measures the round trip.
     pub fn answer(request: &Request<Vec<u8>>) -> Chunk {
         match request.method() {
             Method::Options => Self::answer_with(request, StatusCode::Ok),
@@ -267,7 +268,7 @@ impl Client {
         }
     }
 
-    /// An answer of that status.
+    /// Returns an answer of that status.
     pub fn answer_with(request: &Request<Vec<u8>>, status: StatusCode) -> Chunk {
         let mut response = Response::builder(Version::V1_0, status).empty();
         if let Some(cseq) = request.header(&names::CSEQ) {
@@ -280,8 +281,8 @@ impl Client {
     }
 }
 
-/// A session's id and its timeout in seconds (RFC 2326 section 12.37). Some write blanks around the `;` and the `=`, and a
-/// timeout that cannot be read is none.
+/// Returns a session's id and its timeout in seconds (RFC 2326 section 12.37). Some write blanks around the `;` and the
+/// `=`, and a timeout that cannot be read is none.
 fn session(said: &str) -> (&str, u64) {
     let mut parts = said.split(';').map(str::trim);
     let id = parts.next().unwrap_or_default();
@@ -292,7 +293,7 @@ fn session(said: &str) -> (&str, u64) {
     (id, timeout.filter(|&timeout_s| timeout_s > 0).unwrap_or(USUAL_TIMEOUT_S))
 }
 
-/// The text in which a server gives the reason of a refusal.
+/// Returns the text in which a server gives the reason of a refusal.
 fn reason(response: &Response<Vec<u8>>) -> Option<String> {
     let kind = response.header(&names::CONTENT_TYPE)?.as_str();
     let text = kind.to_ascii_lowercase().starts_with("text/plain").then(|| response.body())?;
@@ -302,8 +303,8 @@ fn reason(response: &Response<Vec<u8>>) -> Option<String> {
     (!shown.is_empty()).then_some(shown)
 }
 
-/// The URL that a server writes in a header, which may be relative to `url`. Cameras leave the scheme away, or write it
-/// twice; what is no URL of RTSP then is none.
+/// Returns the URL that a server writes in a header, which may be relative to `url`. Cameras leave the scheme away, or
+/// write it twice; a value that is no URL of RTSP then is none.
 fn base_of(text: &str, url: &Url) -> Option<Url> {
     const SCHEME: &str = "rtsp://";
     let mut text = text.trim();
@@ -320,8 +321,8 @@ fn base_of(text: &str, url: &Url) -> Option<Url> {
     (read.scheme() == "rtsp" && read.has_host()).then_some(read)
 }
 
-/// `control` as an absolute URL. A relative one stands behind its base, whose last part is a folder even where the
-/// server left its `/` away.
+/// Returns `control` as an absolute URL. A relative one is behind its base; the last part of that is a folder even
+/// where the server left its `/` away.
 fn resolve(base: &Url, control: &str) -> Url {
     if control == "*" || control.is_empty() {
         return base.clone();

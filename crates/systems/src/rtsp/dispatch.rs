@@ -1,5 +1,5 @@
-//! Requests carried out, whoever's server it is (RFC 2326 sections 10 and 11): what each method does to the one session of
-//! a connection, and the status of what cannot be done. What a server does in its own way it says by [`RtspServer`] and
+//! Requests carried out, for any server (RFC 2326 sections 10 and 11): the effect of each method on the one session of
+//! a connection, and the status of an impossible request. A server supplies its own behaviour by [`RtspServer`] and
 //! [`RtspSession`].
 
 use std::net::{IpAddr, Ipv4Addr};
@@ -15,18 +15,18 @@ use super::server::{Answer, choose, header, refuse_options, status, target, with
 use crate::app::Io;
 use crate::media::{Asset, OpenError, sdp};
 
-/// What a client may ask.
+/// Methods that a client may use.
 const METHODS: &str = "OPTIONS, DESCRIBE, SETUP, PLAY, PAUSE, TEARDOWN, GET_PARAMETER, SET_PARAMETER";
 
-/// What a server plays, as it says it in a description.
+/// A server's media, as it describes it.
 pub trait Described {
-    /// How many tracks can be set up.
+    /// Returns how many tracks can be set up.
     fn tracks(&self) -> usize;
 
-    /// The description, which is served at `origin`.
+    /// Returns the description, which is served at `origin`.
     fn description(&self, origin: IpAddr) -> String;
 
-    /// The track that the last part of a URL names as the description has it.
+    /// Returns the track that the last part of a URL names as the description has it.
     fn track_of(control: &str) -> Option<usize>;
 }
 
@@ -46,39 +46,39 @@ impl Described for Asset {
 
 /// A server of one connection.
 pub trait RtspServer {
-    /// What it keeps of its client.
+    /// The state that it keeps of its client.
     type Session: RtspSession;
 
-    /// What there is to play at `path`.
+    /// Returns the media at `path`.
     ///
     /// # Errors
     ///
     /// Why there is nothing.
     fn open(&self, path: &str) -> Result<Arc<MediaOf<Self>>, OpenError>;
 
-    /// The session of the connection, which has one at a time.
+    /// Returns the session of the connection, which has one at a time.
     fn session(&mut self) -> Option<&mut Self::Session>;
 
-    /// How long a client may be silent before its session ends.
+    /// Returns how long a client may be silent before its session ends.
     fn timeout(&self) -> Duration;
 
-    /// Adds to the answer to DESCRIBE what the server can do beside RTSP.
+    /// Adds to the answer to DESCRIBE the server's features beyond RTSP.
     fn describe(&self, answer: &mut Answer) {
         let _ = answer;
     }
 
-    /// Adds to the answer to OPTIONS by what others know the server.
+    /// Adds to the answer to OPTIONS the headers by which others recognise the server.
     fn options(&mut self, answer: &mut Answer) {
         let _ = answer;
     }
 
-    /// Whether it can do what a request demands by that name (section 12.32).
+    /// Returns whether it supports the option of that name that a request demands (section 12.32).
     fn can(&self, option: &str) -> bool {
         let _ = option;
         false
     }
 
-    /// Sets a track up, in a new session if there is none, and says in `answer` by which transport.
+    /// Sets a track up, in a new session if there is none, and writes its transport into `answer`.
     ///
     /// # Errors
     ///
@@ -90,7 +90,7 @@ pub trait RtspServer {
         io: &mut dyn Io,
     ) -> Result<(), Answer>;
 
-    /// Takes the body of SET_PARAMETER. Says whether it understood it, and did what it asks.
+    /// Reads the body of SET_PARAMETER. Returns whether it understood it, and carried it out.
     fn take_parameters(&mut self, now: Instant, request: &Request<Vec<u8>>, io: &mut dyn Io) -> bool {
         let _ = (now, request, io);
         false
@@ -100,37 +100,37 @@ pub trait RtspServer {
     fn tear_down(&mut self, now: Instant, io: &mut dyn Io);
 }
 
-/// What a server plays.
+/// A server's media.
 pub type MediaOf<S> = <<S as RtspServer>::Session as RtspSession>::Media;
 
-/// What a server keeps of one client from SETUP to TEARDOWN.
+/// The state that a server keeps of one client from SETUP to TEARDOWN.
 pub trait RtspSession {
-    /// What it plays.
+    /// Its media.
     type Media: Described;
 
-    /// What requests name it by.
+    /// Returns the name of the session in requests.
     fn id(&self) -> &str;
 
-    /// Its path, as the client asked for it.
+    /// Returns its path, as the client asked for it.
     fn path(&self) -> &str;
 
-    /// What is played.
+    /// Returns the played media.
     fn media(&self) -> &Arc<Self::Media>;
 
-    /// PLAY was the last that was asked of PLAY and PAUSE.
+    /// Returns whether the last request among PLAY and PAUSE was PLAY.
     fn is_playing(&self) -> bool;
 
-    /// The tracks that are set up, and the channels of those that are interleaved on the connection.
+    /// Returns the tracks that are set up, and the channels of those that are interleaved on the connection.
     fn tracks(&self) -> impl Iterator<Item = (usize, Option<(u8, u8)>)>;
 
-    /// Heeds what PLAY and SET_PARAMETER say in headers of the server's own. Says whether it understood all of them.
+    /// Applies headers of the server's own in PLAY and SET_PARAMETER. Returns whether it understood all of them.
     fn heed(&mut self, request: &Request<Vec<u8>>) -> bool {
         let _ = request;
         true
     }
 
-    /// Begins to play, or to play elsewhere. `None` if there is nothing to play in that range. `answer` takes what the
-    /// server has to say beside RTSP.
+    /// Begins to play, or to play elsewhere. `None` if there is nothing to play in that range. `answer` receives the
+    /// server's additions to RTSP.
     fn play(
         &mut self,
         now: Instant,
@@ -139,19 +139,19 @@ pub trait RtspSession {
         answer: &mut Answer,
     ) -> Option<RangePlayed>;
 
-    /// Stops sending; PLAY goes on from here.
+    /// Stops sending; PLAY continues from here.
     fn pause(&mut self);
 }
 
-/// What SETUP asks for, and what of it is found to be right.
+/// The arguments of SETUP, and those of them found valid.
 pub struct TrackWanted<'a, M> {
     /// The request.
     pub request: &'a Request<Vec<u8>>,
-    /// What it names.
+    /// The URL that it names.
     pub url: &'a Url,
-    /// The path of what is played.
+    /// The path of the played media.
     pub path: String,
-    /// What is played.
+    /// Returns the played media.
     pub media: Arc<M>,
     /// Which of its tracks.
     pub track: usize,
@@ -160,7 +160,7 @@ pub struct TrackWanted<'a, M> {
 }
 
 impl<M> TrackWanted<'_, M> {
-    /// The first of the client's transports of RTP that can be granted.
+    /// Returns the first of the client's transports of RTP that can be granted.
     ///
     /// # Errors
     ///
@@ -171,10 +171,10 @@ impl<M> TrackWanted<'_, M> {
     }
 }
 
-/// What PLAY asks for, in the media's time.
+/// The range that PLAY asks for, in the media's time.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RangeWanted {
-    /// From where; without it media goes on where it was.
+    /// Its start; without it media continues where it was.
     pub from: Option<Duration>,
     /// Until where.
     pub to: Option<Duration>,
@@ -182,7 +182,7 @@ pub struct RangeWanted {
     pub speed: Option<f64>,
 }
 
-/// What is played.
+/// Returns the played media.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RangePlayed {
     /// From where, in the media's time.
@@ -191,7 +191,7 @@ pub struct RangePlayed {
     pub to: Duration,
     /// How fast.
     pub speed: f64,
-    /// What each track begins with.
+    /// The start of each track.
     pub streams: Vec<StreamInfo>,
 }
 
@@ -355,7 +355,7 @@ fn play<S: RtspServer>(server: &mut S, now: Instant, request: &Request<Vec<u8>>)
     Ok(answer)
 }
 
-/// The answer to GET_PARAMETER and SET_PARAMETER, which need no session.
+/// Returns the answer to GET_PARAMETER and SET_PARAMETER, which need no session.
 fn named_or_not<S: RtspServer>(server: &mut S, request: &Request<Vec<u8>>) -> Result<Answer, Answer> {
     Ok(match request.header(&names::SESSION) {
         None => status(StatusCode::Ok),
@@ -367,7 +367,7 @@ fn heed<S: RtspServer>(server: &mut S, request: &Request<Vec<u8>>) -> bool {
     session_of(server, request).map_or(true, |session| session.heed(request))
 }
 
-/// The session that the request names.
+/// Returns the session that the request names.
 fn session_of<'a, S: RtspServer>(
     server: &'a mut S,
     request: &Request<Vec<u8>>,

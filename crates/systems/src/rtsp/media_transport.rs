@@ -1,9 +1,9 @@
-//! What players choose between.
+//! The transports that players choose between.
 
 use serde::{Deserialize, Serialize};
 use streamgauge_plan::{Kind, setting};
 
-/// What carries the media.
+/// The carrier of the media.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MediaTransport {

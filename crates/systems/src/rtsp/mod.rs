@@ -1,4 +1,4 @@
-//! RTSP (RFC 2326) without what any one product adds to it.
+//! RTSP (RFC 2326) without the additions of any one product.
 
 mod backlog;
 mod client;

@@ -6,14 +6,14 @@ use super::server::{Answer, status};
 use crate::app::{ChannelId, Io};
 use crate::carrier::Carrier;
 
-/// Of each track that has been on UDP, the channel of RTP; RTCP's is the next. A track keeps its ports from one session of
-/// the connection to the next.
+/// For each track that has been on UDP, the channel of RTP; RTCP's is the next. A track keeps its ports from one
+/// session of the connection to the next.
 #[derive(Default)]
 pub struct TrackPorts(Vec<(usize, ChannelId)>);
 
 impl TrackPorts {
-    /// Directs a track's ports to the client's, opens them if they are not, and says them in `transport`. The channel of
-    /// RTP; `None` of a track that is not on UDP.
+    /// Directs a track's ports to the client's, opens them if they are not, and writes them into `transport`. The
+    /// channel of RTP; `None` of a track that is not on UDP.
     ///
     /// # Errors
     ///
@@ -58,7 +58,7 @@ impl TrackPorts {
         Some((channel, port))
     }
 
-    /// The track whose RTCP comes on `channel`.
+    /// Returns the track with its RTCP on `channel`.
     pub fn track_of_rtcp(&self, channel: ChannelId) -> Option<usize> {
         self.0.iter().find(|(_, rtp)| rtp.0 + 1 == channel.0).map(|&(track, _)| track)
     }

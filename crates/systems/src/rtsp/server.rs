@@ -1,4 +1,4 @@
-//! The server's side of RTSP (RFC 2326), whoever's server it is: what a request names, and what it may have.
+//! The server's side of RTSP (RFC 2326), for any server: the target of a request, and the resources it may have.
 
 use streamgauge_base::Chunk;
 use streamgauge_wire::rtsp::{
@@ -6,21 +6,21 @@ use streamgauge_wire::rtsp::{
     Version, names, write_response,
 };
 
-/// What a request is answered.
+/// The answer to a request.
 pub type Answer = Response<Vec<u8>>;
 
-/// An answer without anything but its status.
+/// Returns an answer without anything but its status.
 pub fn status(status: StatusCode) -> Answer {
     Response::builder(Version::V1_0, status).build(Vec::new())
 }
 
-/// `response` with a header more.
+/// Returns `response` with one more header.
 pub fn with(mut response: Answer, name: HeaderName, value: &str) -> Answer {
     response.insert_header(name, value);
     response
 }
 
-/// The answer to what could not be read.
+/// Returns the answer to an unreadable request.
 pub fn unreadable(problem: &Problem) -> Answer {
     let answer = status(problem.status());
     match problem.cseq {
@@ -29,12 +29,12 @@ pub fn unreadable(problem: &Problem) -> Answer {
     }
 }
 
-/// The bytes of an answer, which say whose it is.
+/// Returns the bytes of an answer, with the server's name.
 pub fn written(answer: &Answer) -> Chunk {
     Chunk::bytes(write_response(&with(answer.clone(), names::SERVER, "StreamGauge")))
 }
 
-/// Refuses a request that wants an option (RFC 2326 section 12.32) which `is_known` does not know, by the names of those.
+/// Refuses a request that demands an option (RFC 2326 section 12.32) unknown to `is_known`, by the names of those.
 pub fn refuse_options(request: &Request<Vec<u8>>, is_known: impl Fn(&str) -> bool) -> Result<(), Answer> {
     let Some(options) = request.header(&names::REQUIRE) else { return Ok(()) };
     let unknown: Vec<_> =
@@ -45,12 +45,12 @@ pub fn refuse_options(request: &Request<Vec<u8>>, is_known: impl Fn(&str) -> boo
     Err(with(status(StatusCode::OptionNotSupported), names::UNSUPPORTED, &unknown.join(", ")))
 }
 
-/// A header that may be missing; one that cannot be read is as good as missing.
+/// Returns a header that may be missing; an unreadable one counts as missing.
 pub fn header<H: TypedHeader>(request: &Request<Vec<u8>>) -> Option<H> {
     request.typed_header().ok().flatten()
 }
 
-/// The asset's path, percent-decoded, and the track that a URL names, as `track_of` reads its last part.
+/// Returns the asset's path, percent-decoded, and the track that a URL names, as `track_of` reads its last part.
 pub fn target(url: &Url, track_of: fn(&str) -> Option<usize>) -> (String, Option<usize>) {
     let path = url.path();
     let track = path.rsplit_once('/').and_then(|(asset, last)| Some((asset, track_of(last)?)));
@@ -58,7 +58,7 @@ pub fn target(url: &Url, track_of: fn(&str) -> Option<usize>) -> (String, Option
     (decoded(path.trim_end_matches('/')), track)
 }
 
-/// Percent-decoded (RFC 3986 section 2.1); what is not UTF-8 then names nothing.
+/// Decodes percent-encoding (RFC 3986 section 2.1); a result that is not UTF-8 names nothing.
 pub fn decoded(path: &str) -> String {
     let mut bytes = Vec::with_capacity(path.len());
     let mut rest = path.as_bytes();
@@ -82,8 +82,8 @@ pub fn decoded(path: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The first of a player's offers that can be granted (RFC 2326 section 12.39), where the session's other tracks have
-/// `taken` these channels of the connection.
+/// Returns the first of a player's offers that can be granted (RFC 2326 section 12.39), where the session's other
+/// tracks have `taken` these channels of the connection.
 pub fn choose(offers: &Transports, taken: &[(u8, u8)]) -> Option<Transport> {
     offers.0.iter().find_map(|offer| {
         if !offer.unicast || offer.mode == Some(Mode::Record) {

@@ -1,4 +1,4 @@
-//! Who comes when a server is full.
+//! The answer to a client when a server is full.
 
 use streamgauge_base::Chunk;
 use streamgauge_wire::rtsp::{Reader, Response, RtspItem, StatusCode, Version, names, write_response};

@@ -1,5 +1,6 @@
-//! A system's server, player and proxy outside trials, among strangers of a real network: what `streamgauge serve`,
-//! `streamgauge play` and `streamgauge proxy` are told of a system, and the machines that they run.
+//! A system's server, player and proxy outside trials, among strangers of a real network: the system's
+//! descriptions for `streamgauge serve`, `streamgauge play` and `streamgauge proxy`, and the machines that
+//! they run.
 
 mod player;
 mod proxy;
@@ -13,25 +14,30 @@ pub(crate) use turn_away::TurnAway;
 
 use serde_json::{Map, Value};
 
-/// What is wrong with settings: the field's name, and the fault with its remedy.
+/// A fault in settings: the field's name, and the fault with its remedy.
 pub type ContentFault = (&'static str, String);
 
-/// Settings of a preset as JSON, for who changes some by their names.
+/// Returns the settings of a preset as JSON, for callers that change some by their names.
 fn as_json<S: serde::Serialize>(settings: &S) -> Value {
     serde_json::to_value(settings).expect("settings are numbers, texts, lists and objects")
 }
 
-/// The figures of an object, by their names.
+/// Returns the figures of an object, by their names.
 pub(crate) fn by_name(figures: Value) -> Map<String, Value> {
     if let Value::Object(figures) = figures { figures } else { Map::new() }
 }
 
-/// A rate that is known, bit/s: one of 0 is one that nobody stated.
+/// Returns a known rate, bit/s: 0 means an unstated one.
 pub(crate) fn known(bps: f64) -> Option<f64> {
     Some(bps).filter(|bps| *bps > 0.0)
 }
 
-/// Levels in kbit/s for people: which is taken, of which.
+/// Returns a number of things for people, by a noun with a plural in s: `1 stall`, `2 stalls`.
+pub fn counted(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// Returns levels in kbit/s for people: the chosen one, and the offered ones.
 pub(crate) fn levels_in_words(taken_bps: Option<f64>, offered_bps: &[f64]) -> String {
     let kbps = |bps: f64| known(bps).map_or("unknown".into(), |bps| format!("{:.0}", bps / 1e3));
     let taken = match taken_bps.and_then(known) {
@@ -43,7 +49,7 @@ pub(crate) fn levels_in_words(taken_bps: Option<f64>, offered_bps: &[f64]) -> St
     format!("{taken} at the end, of {}", if offered.is_empty() { "none".into() } else { offered.join(", ") })
 }
 
-/// The names of what is told by name, in order.
+/// Returns the names of named items, in order.
 pub(crate) const fn names<T, const N: usize>(named: &[(&'static str, T); N]) -> [&'static str; N] {
     let mut found = [""; N];
     let mut place = 0;

@@ -9,32 +9,32 @@ use super::{ContentFault, as_json};
 use crate::app::App;
 use crate::playout::PlayoutStats;
 
-/// What counts as shown: pictures, whatever their container and codec, and never sound.
+/// The media that count as shown: pictures, of any container and codec, and never sound.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Shows {
-    /// Pictures, each of which is counted.
+    /// Pictures, all of them counted.
     #[default]
     Pictures,
     /// The presentation has sound and no pictures: it is played by its sound.
     SoundAlone,
-    /// Pictures that nobody counts, for this reason.
+    /// Pictures that are not counted, for this reason.
     Uncounted(String),
 }
 
-/// What every player can say of what it has seen, at any time.
+/// Every player's observations, at any time.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Seen {
-    /// What counts as shown.
+    /// The media that count as shown.
     pub shows: Shows,
-    /// Bytes of media that came, with the headers of what packs it.
+    /// Bytes of media received, with the headers of their packets.
     pub bytes: u64,
-    /// Packets that never came, where its protocol has any that can be lost.
+    /// Packets that never arrived, where its protocol has any that can be lost.
     pub lost: Option<u64>,
-    /// What became of the pictures.
+    /// Outcomes of the pictures.
     pub frames: PlayoutStats,
     /// From the request for the media to the first picture's time.
     pub startup: Option<Duration>,
-    /// Pictures held, from where play is to the newest that came.
+    /// Pictures held, from the play position to the newest received.
     pub buffer: Duration,
     /// Where play is in the media.
     pub position: Duration,
@@ -43,14 +43,14 @@ pub struct Seen {
 }
 
 impl Shows {
-    /// Of a player that counts the frames of all pictures.
+    /// Returns the observations of a player that counts the frames of all pictures.
     pub fn of(frames: &PlayoutStats) -> Self {
         if frames.sound_alone { Shows::SoundAlone } else { Shows::Pictures }
     }
 }
 
 impl Seen {
-    /// Something of the media was shown or heard.
+    /// Returns whether any of the media was shown or played.
     pub fn has_played(&self) -> bool {
         match self.shows {
             Shows::Pictures => self.frames.shown > 0,
@@ -63,17 +63,18 @@ impl Seen {
 
 /// A player's machine for one URL.
 pub trait Playing: App {
-    /// What came and what was shown by `now`.
+    /// Returns the received and the shown media by `now`.
     fn seen(&mut self, now: Instant) -> Seen;
-    /// What else there is to report, each figure by its name.
+    /// Returns further figures for the report, by name.
     fn figures(&mut self, now: Instant) -> Map<String, Value>;
-    /// What carried the media, in words.
+    /// Returns the transport of the media, in words.
     fn carried_by(&self) -> &'static str;
-    /// What came, in a line; `rate` is that of the media, in words.
+    /// Returns the received media, in a line; `rate` is that of the media, in words.
     fn in_words(&mut self, now: Instant, rate: &str) -> String;
-    /// The status of the last answer that was no success.
+    /// Returns the status of the last answer that was no success.
     fn refused(&self) -> Option<u16>;
-    /// Hosts that may be asked beside the URL's own; `*` for all. Of no account to one that asks its own alone.
+    /// Hosts that may be asked beside the URL's own; `*` for all. Without effect on a player that uses its
+    /// own host alone.
     fn allow_hosts(&mut self, hosts: &[String]) {
         let _ = hosts;
     }
@@ -81,48 +82,51 @@ pub trait Playing: App {
     fn left_out(&self) -> Vec<String> {
         Vec::new()
     }
-    /// Something came, and it is nothing that could be played.
+    /// Returns whether the input cannot be played.
     fn is_unplayable(&self) -> bool {
         false
     }
-    /// The next bytes of what is kept for `--save`.
+    /// Returns the next kept bytes for `--save`.
     fn take_kept(&mut self) -> Option<Vec<u8>>;
 }
 
-/// Settings of a player that stands alone.
+/// Settings of a standalone player.
 pub trait Playable: Serialize + DeserializeOwned + 'static {
     /// That of the URLs that it plays.
     const SCHEME: &'static str;
     /// The port of a URL that names none.
     const PORT: u16;
-    /// What the paths end with of what it plays; another player of the scheme plays the rest. Without any it plays the rest.
+    /// Endings of the paths that it plays; another player of the scheme plays the rest. Without any it plays
+    /// the rest.
     const ENDINGS: &'static [&'static str] = &[];
     /// Which players there are; the first is the usual one.
     const PLAYERS: &'static [&'static str];
-    /// What media may ride on; the first is usual.
+    /// Possible transports of media; the first is the default.
     const TRANSPORTS: &'static [&'static str];
-    /// Of these, by which it has no connection, but datagrams from the start: it opens the channel to the URL's port.
+    /// Those among them without a connection, with datagrams from the start: it opens the channel to the
+    /// URL's port.
     const WITHOUT_CONNECTION: &'static [&'static str] = &[];
-    /// What it asks for the media with: start-up counts from there.
+    /// The request for the media: start-up counts from there.
     const ASKS: &'static str;
     /// The connection to the server is its channel 0, which is `Opened` after `Start`. Another player opens it.
     const IS_CONNECTED: bool;
 
-    /// The settings of a player by its name, one of `PLAYERS`, and what carries the media, one of `TRANSPORTS`.
+    /// Returns the settings of a player by its name, one of `PLAYERS`, and its transport, one of
+    /// `TRANSPORTS`.
     fn preset(player: &str, transport: &str) -> Option<Self>;
 
-    /// Whether a player can be made from them.
+    /// Checks whether a player can be made from them.
     ///
     /// # Errors
     ///
-    /// The field that is wrong, and what would be right.
+    /// The faulty field, and the remedy.
     fn check(&self) -> Result<(), ContentFault>;
 
-    /// Plays `url`, and with `keep` keeps what it shows for who takes it.
+    /// Returns the machine that plays `url`, and with `keep` keeps shown media for its owner.
     fn machine(self, url: &str, keep: bool, seed: u64) -> Box<dyn Playing>;
 }
 
-/// What is told of a player.
+/// Facts about a player.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct PlayerFacts {
     /// [`Playable::SCHEME`].
@@ -143,13 +147,13 @@ pub struct PlayerFacts {
     pub is_connected: bool,
 }
 
-/// What makes the machine from settings, a URL, whether to keep what is shown, and a seed.
+/// Constructor of the machine from settings, a URL, whether to keep shown media, and a seed.
 type Open = fn(Value, &str, bool, u64) -> Result<Box<dyn Playing>, ContentFault>;
 
 /// A [`Playable`] without its type.
 #[derive(Clone, Copy)]
 pub struct Player {
-    /// What is told of it.
+    /// Facts about it.
     pub facts: PlayerFacts,
     preset: fn(&str, &str) -> Option<Value>,
     read: fn(Value) -> Result<(), String>,
@@ -157,7 +161,7 @@ pub struct Player {
 }
 
 impl Player {
-    /// Of settings.
+    /// Returns the player of these settings.
     pub fn of<S: Playable>() -> Self {
         Player {
             facts: PlayerFacts {
@@ -181,25 +185,25 @@ impl Player {
         }
     }
 
-    /// The settings of a player, by their fields' names.
+    /// Returns the settings of a player, by their fields' names.
     pub fn preset(&self, player: &str, transport: &str) -> Option<Value> {
         (self.preset)(player, transport)
     }
 
-    /// Whether these are settings at all.
+    /// Checks whether these are settings at all.
     ///
     /// # Errors
     ///
-    /// What cannot be read.
+    /// The fault that prevents reading.
     pub fn read(&self, settings: &Value) -> Result<(), String> {
         (self.read)(settings.clone())
     }
 
-    /// The player of `url` by these settings. With `keep` it keeps what it shows.
+    /// Returns the player of `url` by these settings. With `keep` it keeps the shown media.
     ///
     /// # Errors
     ///
-    /// The field that is wrong, and what would be right.
+    /// The faulty field, and the remedy.
     pub fn open(
         &self,
         settings: Value,

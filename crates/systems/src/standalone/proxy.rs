@@ -1,4 +1,4 @@
-//! A proxy of HTTP on a real network, for players that do not speak what their media is to be asked by.
+//! A proxy of HTTP on a real network, for players without the protocol of their media.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -8,14 +8,14 @@ use streamgauge_base::Duration;
 use super::{ContentFault, as_json};
 use crate::app::App;
 
-/// What became of a request of HTTP.
+/// The result of a request of HTTP.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Answered {
     /// GET, mostly.
     pub method: String,
-    /// Of what.
+    /// Path of the request.
     pub path: String,
-    /// `None` where its connection went before it was answered.
+    /// `None` where its connection ended before it was answered.
     pub status: Option<u16>,
     /// The answer is as long as its head promised.
     pub whole: bool,
@@ -23,17 +23,17 @@ pub struct Answered {
     pub bytes: u64,
     /// Since it was read.
     pub took: Duration,
-    /// What it took besides, each count by its name.
+    /// Further costs, each count by its name.
     pub counts: Vec<(&'static str, u64)>,
 }
 
 /// A proxy's machine. Players come by `Accepted`; it opens its connection to others itself, at the start.
 pub trait Proxying: App {
-    /// What became of the next request.
+    /// Returns the result of the next request.
     fn next_answered(&mut self) -> Option<Answered>;
 }
 
-/// Settings of a proxy that stands alone.
+/// Settings of a standalone proxy.
 pub trait Proxied: Serialize + DeserializeOwned + 'static {
     /// That of the URLs that it asks behind.
     const SCHEME: &'static str;
@@ -42,25 +42,25 @@ pub trait Proxied: Serialize + DeserializeOwned + 'static {
     /// Names of sets of settings; the first is the usual one.
     const PRESETS: &'static [&'static str];
 
-    /// A set of settings by its name, one of `PRESETS`.
+    /// Returns a set of settings by its name, one of `PRESETS`.
     fn preset(name: &str) -> Option<Self>;
 
-    /// Whether a proxy can be made from them.
+    /// Checks whether a proxy can be made from them.
     ///
     /// # Errors
     ///
-    /// The field that is wrong, and what would be right.
+    /// The faulty field, and the remedy.
     fn check(&self) -> Result<(), ContentFault>;
 
-    /// Answers what is beneath the path of `url`.
+    /// Returns the machine that answers requests for resources beneath the path of `url`.
     ///
     /// # Errors
     ///
-    /// What is wrong with the URL.
+    /// The fault of the URL.
     fn machine(self, url: &str, seed: u64) -> Result<Box<dyn Proxying>, String>;
 }
 
-/// What is told of a proxy.
+/// Facts about a proxy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ProxyFacts {
     /// [`Proxied::SCHEME`].
@@ -71,16 +71,16 @@ pub struct ProxyFacts {
     pub presets: &'static [&'static str],
 }
 
-/// What no proxy can be made from: the field, or none where it is the URL, and what would be right.
+/// A fault that prevents a proxy: the field, or none where it is the URL, and the remedy.
 pub type ProxyFault = (Option<&'static str>, String);
 
-/// What makes the machine from settings, a URL and a seed.
+/// Constructor of the machine from settings, a URL and a seed.
 type Open = fn(Value, &str, u64) -> Result<Box<dyn Proxying>, ProxyFault>;
 
 /// A [`Proxied`] without its type.
 #[derive(Clone, Copy)]
 pub struct Proxy {
-    /// What is told of it.
+    /// Facts about it.
     pub facts: ProxyFacts,
     preset: fn(&str) -> Option<Value>,
     read: fn(Value) -> Result<(), String>,
@@ -88,7 +88,7 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// Of settings.
+    /// Returns the proxy of these settings.
     pub fn of<S: Proxied>() -> Self {
         Proxy {
             facts: ProxyFacts { scheme: S::SCHEME, port: S::PORT, presets: S::PRESETS },
@@ -103,25 +103,25 @@ impl Proxy {
         }
     }
 
-    /// The settings of a preset, by their fields' names.
+    /// Returns the settings of a preset, by their fields' names.
     pub fn preset(&self, name: &str) -> Option<Value> {
         (self.preset)(name)
     }
 
-    /// Whether these are settings at all.
+    /// Checks whether these are settings at all.
     ///
     /// # Errors
     ///
-    /// What cannot be read.
+    /// The fault that prevents reading.
     pub fn read(&self, settings: &Value) -> Result<(), String> {
         (self.read)(settings.clone())
     }
 
-    /// The proxy by these settings to what is beneath `url`.
+    /// Returns the proxy with these settings for resources beneath `url`.
     ///
     /// # Errors
     ///
-    /// What is wrong, and what would be right.
+    /// The fault, and the remedy.
     pub fn open(&self, settings: Value, url: &str, seed: u64) -> Result<Box<dyn Proxying>, ProxyFault> {
         (self.open)(settings, url, seed)
     }

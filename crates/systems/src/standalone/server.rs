@@ -13,25 +13,29 @@ use crate::media::Library;
 
 /// A server's machine for one client. The client's connection is its channel 0, which is `Opened` after `Start`.
 pub trait Served: App {
-    /// What carries its media, as people call it, once some has gone out.
+    /// Returns the transport of its media, for people, once some has been sent.
     fn plays_over(&self) -> Option<&'static str>;
-    /// What it has sent so far, each count by its name.
+    /// Returns its counts so far, by name.
     fn counts(&self) -> Vec<(&'static str, u64)>;
-    /// The same in words: "3 RTP packets, 99 bytes".
+    /// Returns the same in words: "3 RTP packets, 99 bytes".
     fn in_words(&self) -> String;
-    /// It has given the client up, of whom nothing was heard.
+    /// Returns whether it has given the client up after a silence.
     fn has_lost_its_client(&self) -> bool;
-    /// Some of a request has come, and the rest of it is awaited.
+    /// Returns whether some of a request has come, and the rest of it is awaited.
     fn awaits_rest(&self) -> bool;
-    /// Its client need not ask as soon as it comes: a forwarder's face waits for whoever wants something.
+    /// Returns whether its client may be silent at first: a forwarder's face waits for a consumer.
     fn may_wait_to_ask(&self) -> bool {
         false
     }
-    /// Its client has shown that it is where it says that it is, as a connection does.
+    /// Returns whether its client has proven its address, as a connection does.
     fn is_proven(&self) -> bool {
         true
     }
-    /// It still answers a client that has finished what it writes.
+    /// Returns whether it has nothing more to send until it is asked again.
+    fn may_be_quiet(&self) -> bool {
+        self.plays_over().is_none()
+    }
+    /// Returns whether it still answers a client that has finished writing.
     fn still_answers(&self) -> bool {
         false
     }
@@ -39,55 +43,55 @@ pub trait Served: App {
 
 /// A server that runs: it makes the machine of each client.
 pub trait Clients {
-    /// For a client of that name, who sees what `library` has. Nobody may guess `seed`: what must not be guessed is
-    /// drawn from it.
+    /// Returns the machine for a client of that name, with the content of `library`. `seed` must not be
+    /// guessable: secrets are drawn from it.
     fn machine(&self, library: Arc<dyn Library>, name: &str, seed: u64) -> Box<dyn Served>;
-    /// Tells a client, on channel 0, that there is no room for another one, and closes.
+    /// Returns the machine that informs a client, on channel 0, of a full server, and closes.
     fn turn_away(&self) -> Box<dyn App>;
-    /// Whether a datagram may be the first of a client ([`Service::DATAGRAMS`]). Another is dropped.
+    /// Returns whether a datagram may be the first of a client ([`Service::DATAGRAMS`]). Another is dropped.
     fn begins(&self, datagram: &Chunk) -> bool {
         let _ = datagram;
         false
     }
-    /// As [`Clients::machine`], for a client who sends datagrams: they come and go by its channel 0, which is there at
-    /// `Start`. Nobody says goodbye by datagrams, and who sent one may be another than it says: the machine gives up who
-    /// is silent for a minute at most.
+    /// Returns the machine as [`Clients::machine`], for a client that sends datagrams: they use its channel
+    /// 0, which is open at `Start`. Datagrams have no goodbye, and their sender may be forged: the machine
+    /// gives up a silent client after a minute at most.
     fn datagram_machine(&self, library: Arc<dyn Library>, name: &str, seed: u64) -> Box<dyn Served> {
         self.machine(library, name, seed)
     }
-    /// What tells who has sent a first datagram that there is no room for another client.
+    /// Returns the datagram that informs the sender of a first datagram of a full server.
     fn turn_away_datagram(&self, datagram: &Chunk) -> Option<Chunk> {
         let _ = datagram;
         None
     }
 }
 
-/// Settings of a server that stands alone.
+/// Settings of a standalone server.
 pub trait Service: Clients + Serialize + DeserializeOwned + 'static {
     /// That of its URLs.
     const SCHEME: &'static str;
-    /// The port of its protocol, and the customary one for who may not use it.
+    /// The port of its protocol, and the customary one for unprivileged users.
     const PORTS: [u16; 2];
     /// Names of sets of settings; the first is the usual one.
     const PRESETS: &'static [&'static str];
-    /// It has clients who send datagrams too, to the UDP port of the same number.
+    /// Whether clients may send datagrams too, to the UDP port of the same number.
     const DATAGRAMS: bool = false;
 
-    /// A set of settings by its name, one of `PRESETS`.
+    /// Returns a set of settings by its name, one of `PRESETS`.
     fn preset(name: &str) -> Option<Self>;
 
-    /// Whether a server can be made from them.
+    /// Checks whether a server can be made from them.
     ///
     /// # Errors
     ///
-    /// The field that is wrong, and what would be right.
+    /// The faulty field, and the remedy.
     fn check(&self) -> Result<(), ContentFault>;
 
-    /// A client that is silent for so long has vanished.
+    /// Sets the silence after which a client has vanished.
     fn give_up_after(&mut self, silence: Duration);
 }
 
-/// What is told of a server.
+/// Facts about a server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct ServerFacts {
     /// [`Service::SCHEME`].
@@ -100,17 +104,17 @@ pub struct ServerFacts {
     pub datagrams: bool,
 }
 
-/// Settings that no server can be made from: the field, or none where it is the time after which a client has vanished,
-/// and what would be right.
+/// A fault that prevents a server: the field, or none where it is the time after which a client has vanished,
+/// and the remedy.
 pub type ServerFault = (Option<&'static str>, String);
 
-/// What makes a server from settings and that time.
+/// Constructor of a server from settings and that time.
 type Open = fn(Value, Option<Duration>) -> Result<Box<dyn Clients>, ServerFault>;
 
 /// A [`Service`] without its type.
 #[derive(Clone, Copy)]
 pub struct Server {
-    /// What is told of it.
+    /// Facts about it.
     pub facts: ServerFacts,
     preset: fn(&str) -> Option<Value>,
     read: fn(Value) -> Result<(), String>,
@@ -118,7 +122,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Of a service.
+    /// Returns the server of a service.
     pub fn of<S: Service>() -> Self {
         Server {
             facts: ServerFacts {
@@ -141,25 +145,25 @@ impl Server {
         }
     }
 
-    /// The settings of a preset, by their fields' names.
+    /// Returns the settings of a preset, by their fields' names.
     pub fn preset(&self, name: &str) -> Option<Value> {
         (self.preset)(name)
     }
 
-    /// Whether these are settings at all.
+    /// Checks whether these are settings at all.
     ///
     /// # Errors
     ///
-    /// What cannot be read.
+    /// The fault that prevents reading.
     pub fn read(&self, settings: &Value) -> Result<(), String> {
         (self.read)(settings.clone())
     }
 
-    /// The server of these settings; `silence` replaces the time after which a client has vanished.
+    /// Returns the server of these settings; `silence` replaces the time after which a client has vanished.
     ///
     /// # Errors
     ///
-    /// What is wrong with them.
+    /// The fault of the settings.
     pub fn open(&self, settings: Value, silence: Option<Duration>) -> Result<Box<dyn Clients>, ServerFault> {
         (self.open)(settings, silence)
     }

@@ -1,13 +1,13 @@
-//! Who comes when a server is full.
+//! Clients of a full server.
 
 use streamgauge_base::{Chunk, Event, Instant};
 
 use crate::app::{App, ChannelId, Input, Io};
 
-/// What is read of a request at a time, bytes.
+/// Bytes of a request that are read at a time.
 const READ_BYTES: usize = 4096;
 
-/// Answers the first request of a connection, and closes. Of what comes `answer` is given all until it has an answer.
+/// Answers the first request of a connection, and closes. `answer` gets all input until it returns an answer.
 pub struct TurnAway<F> {
     channel: ChannelId,
     answer: F,
@@ -15,7 +15,7 @@ pub struct TurnAway<F> {
 }
 
 impl<F: FnMut(Chunk) -> Option<Vec<u8>>> TurnAway<F> {
-    /// On this connection.
+    /// Returns the machine for this connection.
     pub fn on(channel: ChannelId, answer: F) -> Self {
         TurnAway { channel, answer, answered: false }
     }

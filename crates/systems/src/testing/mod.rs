@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, VecDeque};
 
 use streamgauge_base::{Chunk, Duration, Event, Instant};
 
-use crate::app::{App, ChannelError, ChannelId, CloseReason, Input, Io};
+use crate::app::{App, ChannelError, ChannelId, CloseReason, Envelope, Input, Io};
 use crate::carrier::{Carrier, RTP_PORTS};
 use crate::machines::Channel;
 
-/// What lies between the two.
+/// The path between the two.
 #[derive(Clone)]
 pub struct Pipe {
     /// One-way delay of a datagram.
@@ -21,13 +21,13 @@ pub struct Pipe {
     pub drop: fn(u64) -> bool,
     /// The player's host answers every datagram with itself.
     pub echo: bool,
-    /// There are streams, and each moves so much either way.
+    /// Rate of each stream in either direction, if there are streams.
     pub stream_bytes_per_s: Option<u64>,
     /// The flow begins with a stream, open from the start.
     pub begins_with_stream: bool,
     /// The stream moves nothing between these times.
     pub outage: (Duration, Duration),
-    /// Nobody answers who connects to such a port.
+    /// Connections to such a port get no answer.
     pub silent: fn(u16) -> bool,
 }
 
@@ -72,7 +72,7 @@ struct Half {
 }
 
 impl Half {
-    /// Whether there is nothing to do until its machine does something.
+    /// Returns whether there is nothing to do until its machine does something.
     fn rests(&self) -> bool {
         self.outgoing.is_empty() && !self.short_write && !self.aborted && (self.closed || !self.closing)
     }
@@ -86,7 +86,7 @@ struct Joint {
     opening: Option<(usize, u16)>,
 }
 
-/// What an end has beside its streams.
+/// An end's channels beside its streams.
 #[derive(Default)]
 struct End {
     next: u32,
@@ -117,7 +117,8 @@ impl World {
         Some(&mut joint.halves[end])
     }
 
-    /// The other end's channel for what `end` sends on `channel`: by its ports, or the same where it has none.
+    /// Returns the other end's channel for data that `end` sends on `channel`: by its ports, or the same
+    /// where it has none.
     fn receiver(&self, end: usize, channel: ChannelId) -> ChannelId {
         let Some(&(_, to)) = self.ends[end].udp.get(&channel) else { return channel };
         let mut theirs = self.ends[1 - end].udp.iter();
@@ -165,7 +166,7 @@ impl Io for PipeIo<'_> {
         id
     }
 
-    fn send(&mut self, channel: ChannelId, datagram: Chunk) {
+    fn send_as(&mut self, channel: ChannelId, datagram: Chunk, _: Envelope) {
         self.sent.push(Sent { at: self.now, channel, datagram });
     }
 
@@ -232,7 +233,7 @@ pub struct Pair {
     /// Every datagram that the player sent.
     pub sent_by_player: Vec<Sent>,
     taken: [usize; 2],
-    /// What both said, in the order said.
+    /// Events of both, in order.
     pub events: Vec<Event>,
     now: Instant,
 }
@@ -263,12 +264,12 @@ impl Pair {
         }
     }
 
-    /// The server begins with a listener.
+    /// Makes the server begin with a listener.
     pub fn listens(&mut self, channel: ChannelId, port: u16) {
         self.world.ends[0].listeners.insert(channel, port);
     }
 
-    /// The flow begins with these, which are listeners and UDP.
+    /// Makes the flow begin with these, which are listeners and UDP.
     pub fn begins_with(&mut self, channels: &[Channel]) {
         for Channel { id, carrier } in channels {
             match carrier {
@@ -293,7 +294,7 @@ impl Pair {
         self.actions.push_back((Instant::ZERO + time, input));
     }
 
-    /// Of the stream that both began with.
+    /// Returns the bytes read from the stream that both began with.
     pub fn stream_bytes_read(&self) -> u64 {
         self.world.joints[0].halves[1].read
     }
@@ -310,7 +311,7 @@ impl Pair {
         }
     }
 
-    /// Whether a step of the streams would do nothing. Most of a test's time they rest.
+    /// Returns whether a step of the streams would do nothing. Most of a test's time they rest.
     fn streams_rest(&self) -> bool {
         self.world.joints.iter().all(|joint| match joint.opening {
             Some((_, port)) => (self.pipe.silent)(port),
@@ -330,7 +331,7 @@ impl Pair {
         }
     }
 
-    /// The other end accepts the stream or has nobody who listens.
+    /// Makes the other end accept the stream, or refuse it without a listener.
     fn join(&mut self, index: usize, by: usize, port: u16) {
         let other = &mut self.world.ends[1 - by];
         let listener = other.listeners.iter().find(|(_, at)| **at == port).map(|(&on, _)| on);
@@ -351,7 +352,7 @@ impl Pair {
         self.input(by, Input::Opened(opened));
     }
 
-    /// Tells `end` of a stream that it still has.
+    /// Notifies `end` of a stream that it still has.
     fn tell(&mut self, index: usize, end: usize, input: fn(ChannelId) -> Input<'static>) {
         if let Some(channel) = self.world.joints[index].channels[end] {
             self.input(end, input(channel));
@@ -403,7 +404,7 @@ impl Pair {
         }
     }
 
-    /// From the start until `end`.
+    /// Runs from the start until `end`.
     pub fn run(&mut self, end: Instant) {
         self.input(0, Input::Start);
         self.input(1, Input::Start);
@@ -450,14 +451,14 @@ impl Pair {
                         self.sent_by_player.push(Sent { at, ..sent });
                     } else {
                         let channel = self.world.receiver(0, sent.channel);
-                        self.input(1, Input::Datagram(channel, &sent.datagram));
+                        self.input(1, Input::datagram(channel, &sent.datagram, self.now));
                     }
                 }
                 1 => {
                     let sent = self.sent_by_player[self.taken[1]].clone();
                     self.taken[1] += 1;
                     let channel = self.world.receiver(1, sent.channel);
-                    self.input(0, Input::Datagram(channel, &sent.datagram));
+                    self.input(0, Input::datagram(channel, &sent.datagram, self.now));
                 }
                 2 => {
                     let (_, input) = self.actions.pop_front().expect("its time was just looked at");

@@ -37,7 +37,7 @@ fn refused_and_reset_connections_are_told_as_such() {
     );
     let outcomes = &seen.lock().unwrap().outcomes;
     assert_eq!(outcomes.len(), 3);
-    assert!(outcomes.iter().all(|one| one.end.starts_with("nobody listens on port 81")), "{outcomes:?}");
+    assert!(outcomes.iter().all(|one| one.end.starts_with("no listener on port 81")), "{outcomes:?}");
 
     let seen = Shared::default();
     run(

@@ -1,5 +1,5 @@
-//! Two machines that open, accept and end connections, for tests of what drives machines: the same in virtual time, on
-//! sockets and on the pipe of the tests.
+//! Two machines that open, accept and end connections, for tests of the drivers of machines: the same in
+//! virtual time, on sockets and on the pipe of the tests.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -8,7 +8,7 @@ use streamgauge_base::{Chunk, Duration, Event, Instant};
 use streamgauge_plan::TcpSpec;
 use streamgauge_systems::{App, Carrier, ChannelId, CloseReason, Input, Io};
 
-/// Bytes that a client asks with; the first four tell which of its connections it is.
+/// Bytes of a client's request; the first four identify its connection.
 pub const REQUEST: usize = 64;
 
 /// How an end ends its streams.
@@ -22,16 +22,16 @@ pub enum Ending {
     Reset,
 }
 
-/// What became of one of the client's connections.
+/// The result of one of the client's connections.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Outcome {
     pub number: u32,
-    /// What arrived, each byte in its place.
+    /// Arrived bytes, each in its place.
     pub bytes: usize,
     pub end: String,
 }
 
-/// What both ends have seen.
+/// Observations of both ends.
 #[derive(Default, Debug)]
 pub struct Seen {
     pub outcomes: Vec<Outcome>,
@@ -46,7 +46,7 @@ pub struct Seen {
 
 pub type Shared = Arc<Mutex<Seen>>;
 
-/// Byte `at` of what is sent on the connection `number`, whichever way.
+/// Returns byte `at` of the data on the connection `number`, in either direction.
 fn byte(number: u32, at: usize) -> u8 {
     (number as usize * 31 + at * 7 + at / 251) as u8
 }
@@ -64,14 +64,14 @@ fn ended(why: CloseReason) -> String {
     .into()
 }
 
-/// Opens `count` connections, so many at once, and asks on each.
+/// Opens `count` connections, a limited number at once, and asks on each.
 pub struct Client {
     pub count: u32,
     pub at_once: usize,
     pub carrier: Carrier,
     pub ending: Ending,
     pub seen: Shared,
-    /// Before this connection it waits so long.
+    /// The wait before this connection.
     pub rest: Option<(u32, Duration)>,
     next: u32,
     again: Option<Instant>,
@@ -159,7 +159,7 @@ impl App for Client {
     }
 }
 
-/// Answers each connection with so many bytes.
+/// Answers each connection with this many bytes.
 pub struct Server {
     /// Opened at the start, unless the flow begins with it.
     pub listener: Option<Carrier>,
@@ -261,7 +261,7 @@ impl App for Server {
     }
 }
 
-/// A listener on `port`.
+/// Returns a listener on `port`.
 pub fn listener(port: u16, backlog: u32) -> Carrier {
     Carrier::Listener { port, settings: TcpSpec::default(), backlog }
 }

@@ -10,13 +10,13 @@ use streamgauge_wire::asf::{
 use super::object::{CodedFrames, Encoding, MOST_ENCODINGS, Object, Stream};
 use crate::media::object_files::{Format, ReadObjects};
 
-/// A file whose media end so long before it says that it does was cut short, or was never finished.
+/// A file with media that end this long before the stated end was cut short, or was never finished.
 const MOST_SILENCE_MS: u64 = 10_000;
 
-/// Of 100 ns.
+/// Units of 100 ns.
 const UNITS_PER_MS: u64 = 10_000;
 
-/// What the names of files end with, and of folders with several encodings.
+/// The endings of file names, and of folders with several encodings.
 pub const ENDINGS: [&str; 3] = [".asf", ".wmv", ".wma"];
 
 /// Files of ASF.
@@ -45,20 +45,20 @@ struct Track {
     media: CodedFrames,
 }
 
-/// What is in a file.
+/// The content of a file.
 struct Read {
     duration: Duration,
     video: Vec<Track>,
     sound: Vec<Track>,
 }
 
-/// The object of `files`, each with its name: all their video streams are encodings of one, the lowest rate first, whose sound
-/// is that of the file of the highest rate that has any (Nichols, section 4.2). Streams of one file keep its numbers, those of
-/// several are counted from 1. A file that is cut short plays up to there.
+/// Returns the object of `files`, each with its name: all their video streams are encodings of one, the lowest rate
+/// first, with the sound of the file of the highest rate that has any (Nichols, section 4.2). Streams of one file keep
+/// its numbers, those of several are counted from 1. A file that is cut short plays up to there.
 ///
 /// # Errors
 ///
-/// What is wrong with which of them.
+/// Fails with the fault and the file that has it.
 pub fn object_of(name: &str, files: &[(String, Vec<u8>)]) -> Result<Object, String> {
     let mut read = Vec::new();
     for (called, file) in files {
@@ -119,8 +119,8 @@ fn read_file(file: &[u8]) -> Result<Read, String> {
     Ok(Read { duration: Duration::from_millis(ends), video, sound })
 }
 
-/// The streams of that kind that have media in them; where the file says which exclude each other by bit rate, those of the
-/// first such list that has any.
+/// Returns the streams of that kind that have media in them; where the file lists streams that exclude each other by
+/// bit rate, those of the first such list that has any.
 fn tracks(header: &Header, media: &MediaObjects<'_>, kind: Guid) -> Vec<Track> {
     let mut by_number: Vec<Vec<&MediaObject<'_>>> = vec![Vec::new(); MOST_STREAMS + 1];
     for object in media.objects.iter().filter(|object| !object.data.is_empty()) {
@@ -149,15 +149,15 @@ fn tracks(header: &Header, media: &MediaObjects<'_>, kind: Guid) -> Vec<Track> {
         .collect()
 }
 
-/// What the file says of a stream's rate; 0 where it does not.
+/// Returns a stream's rate in the file; 0 where it has none.
 fn rate_bps(header: &Header, number: u8) -> u64 {
     let extended = header.extended.iter().find(|extended| extended.number == number);
     let said = header.bit_rate_bps(number).filter(|rate| *rate > 0);
     said.or(extended.map(|extended| extended.average.rate_bps)).unwrap_or(0).into()
 }
 
-/// Media objects of one stream. Of sound a player can begin with each, which ffmpeg does not say; and with the first of
-/// pictures it has to.
+/// Makes frames of the media objects of one stream. A player can begin with any sound, which ffmpeg does not mark; and
+/// it has to begin with the first of the pictures.
 fn frames(objects: &[&MediaObject<'_>], preroll: Duration, is_sound: bool) -> CodedFrames {
     let mut found = CodedFrames::default();
     for object in objects {
@@ -168,7 +168,7 @@ fn frames(objects: &[&MediaObject<'_>], preroll: Duration, is_sound: bool) -> Co
     found
 }
 
-/// When the last of some frames has been shown, in ms, for as long as the others on average.
+/// Returns when the last of some frames has been shown, in ms, for as long as the others on average.
 fn end_ms(media: &CodedFrames) -> u64 {
     let times = media.frames.iter().map(|(frame, _)| frame.at.as_nanos() / 1_000_000);
     let (first, last) = (times.clone().min().unwrap_or(0), times.max().unwrap_or(0));

@@ -1,6 +1,6 @@
-//! Microsoft's streaming stack of 2003: a server that sends ASF by RTSP, MMS and HTTP, over UDP and TCP, and a player that
-//! tries them in turn where it is told to, measures the link before it begins and takes less of one object when too much is
-//! lost.
+//! Microsoft's streaming stack of 2003: a server that sends ASF by RTSP, MMS and HTTP, over UDP and TCP, and a player
+//! that tries them in turn where it is set to, measures the link before it begins and requests less of one object when
+//! too much is lost.
 
 mod file;
 mod object;
@@ -34,11 +34,11 @@ use crate::standalone::{Player, Server};
 /// The RTSP connection, where a flow begins with it.
 pub const RTSP: ChannelId = ChannelId(0);
 
-/// Where it does not, what it begins with: the server's listeners, and the ports of MMS's datagrams.
+/// The initial channels where it does not: the server's listeners, and the ports of MMS's datagrams.
 pub const RTSP_LISTENER: ChannelId = ChannelId(0);
-/// Of MMS.
+/// Listener of MMS.
 pub const MMS_LISTENER: ChannelId = ChannelId(1);
-/// Of HTTP.
+/// Listener of HTTP.
 pub const HTTP_LISTENER: ChannelId = ChannelId(2);
 /// UDP at MMS's port of either end.
 pub const MMS_DATAGRAMS: ChannelId = ChannelId(3);
@@ -52,13 +52,13 @@ pub const HTTP_PORT: u16 = 80;
 /// Connections that may wait to be accepted; a player opens one after another.
 const BACKLOG: u32 = 16;
 
-/// What the player of a trial asks for; the trial's server has one object under every path.
+/// The URL that a trial's player requests; the trial's server has one object under every path.
 const TRIAL_URL: &str = "rtsp://server/clip.wmv";
 
 /// The first dynamic payload type (RFC 3551 section 6), which Microsoft's servers use.
 const PAYLOAD_TYPE: u8 = 96;
 
-/// A data packet of ASF at most, as the header says it.
+/// A data packet of ASF at most, as in the header.
 const MOST_PACKET_BYTES: u32 = 1_444;
 
 /// How much later media is presented than it is shown in the object, ours; the player has its own buffer.
@@ -69,7 +69,8 @@ const PACKET_HEADERS_BYTES: u32 = 20 + 8 + 12 + 4;
 
 impl System for WindowsMediaSpec {
     const NAME: &'static str = "windows_media";
-    const TITLE: &'static str = "A ladder by RTSP from a server as Microsoft's, whose player measures the link and thins what it takes";
+    const TITLE: &'static str =
+        "A ladder by RTSP from a server as Microsoft's; the player measures the link and thins the stream";
     const VERSION: u32 = 1;
     const CONTENT: Content = Content::Ladder;
     const B_FRAMES: bool = false;
@@ -104,7 +105,7 @@ impl System for WindowsMediaSpec {
 
     fn parameters() -> Vec<Parameter> {
         let lines = [
-            "RTSP with RTP over UDP (udp) or on its connection (tcp), MMS with media over UDP or on its connection, HTTP, or",
+            "RTSP with RTP over UDP (udp) or on its connection (tcp). MMS with media over UDP or on its connection. HTTP, or",
             "each of these in turn until one works.",
             "Source: the thesis, section 2.3.1; Windows Media Format SDK, protocol rollover.",
         ];
@@ -115,11 +116,11 @@ impl System for WindowsMediaSpec {
     }
 
     fn presets() -> Vec<Presets> {
-        let server = "Whose constants the server has.";
-        let player = "Whose constants the player has.";
+        let server = "The program that the server's constants are from.";
+        let player = "The program that the player's constants are from.";
         vec![
             Presets::new(("preset", "server", server), &Preset::NAMED, ServerSettings::of),
-            // The flow says by itself what carries the media.
+            // The flow itself selects the carrier of the media.
             Presets::new(("player", "player", player), &PlayerKind::NAMED, PlayerSettings::of)
                 .without("transport"),
         ]
@@ -190,7 +191,7 @@ impl System for WindowsMediaSpec {
         matches!(self.player.transport, Tcp | MmsTcp | Http).then_some(&self.tcp)
     }
 
-    /// What the highest rate and the sound come to, on average; the buffer fills faster.
+    /// Returns the average rate of the highest encoding and the sound; the buffer fills faster.
     fn wanted_bps(&self, link_bytes: u32) -> Option<f64> {
         let top = self.ladder.video.last()?.bit_rate_bps;
         let media = (top + self.ladder.audio.as_ref().map_or(0, |audio| audio.bit_rate_bps)) as f64;

@@ -5,7 +5,7 @@ use streamgauge_wire::asf::StreamProperties;
 use crate::media::object;
 pub use crate::media::object::{AUDIO, CodedFrames, OneObject, Shelf, VIDEO};
 
-/// More video streams than this an object has not (the thesis, section 2.3.2).
+/// An object has at most this many video streams (the thesis, section 2.3.2).
 pub const MOST_ENCODINGS: usize = 10;
 
 /// Something to stream.
@@ -26,8 +26,8 @@ pub struct Place {
     pub encoding: usize,
 }
 
-/// The encodings of an object with their numbers, sound before pictures, each from the lowest rate on. The numbers are those of
-/// the file, or where there is none count from 1 in this order.
+/// Returns the encodings of an object with their numbers, sound before pictures, each from the lowest rate on. The
+/// numbers are those of the file, or where there is none count from 1 in this order.
 pub fn places(object: &Object) -> impl Iterator<Item = (u8, Place)> + '_ {
     let of = |stream: usize| {
         let encodings = object.streams.get(stream).map_or(0, |stream| stream.encodings.len());
@@ -40,12 +40,12 @@ pub fn places(object: &Object) -> impl Iterator<Item = (u8, Place)> + '_ {
     })
 }
 
-/// The place of the encoding of that number.
+/// Returns the place of the encoding of that number.
 pub fn place_of(object: &Object, number: u8) -> Option<Place> {
     places(object).find(|(known, _)| *known == number).map(|(_, place)| place)
 }
 
-/// The encoding at `place`, of which there is one.
+/// Returns the encoding at `place`, which exists.
 pub fn encoding_at(object: &Object, place: Place) -> &Encoding {
     &object.streams[place.stream].encodings[place.encoding]
 }

@@ -1,5 +1,5 @@
-//! What a server says of an object, and what a player makes of it: SDP with Microsoft's attributes ([MS-RTSP] section
-//! 2.2.5), and the object's header as data.
+//! A server's description of an object, and a player's reading of it: SDP with Microsoft's attributes ([MS-RTSP]
+//! section 2.2.5), and the object's header as data.
 
 use std::fmt::Write as _;
 use std::net::IpAddr;
@@ -15,18 +15,18 @@ use super::object::{AUDIO, Object, VIDEO, encoding_at, places};
 use super::{MOST_PACKET_BYTES, PAYLOAD_TYPE, PREROLL_MS};
 use crate::rtsp::Described;
 
-/// The control URL of what is sent again, and what those of streams begin with.
+/// The control URL of retransmissions, and the start of those of streams.
 const AGAIN: &str = "rtx";
 const STREAM: &str = "stream=";
 
-/// Of 100 ns.
+/// Units of 100 ns.
 const UNITS_PER_MS: u64 = 10_000;
 
-/// What is wrong with a server that is none of Microsoft's.
-const OTHERS: &str = "the server is no Windows Media server: its description has no header of ASF; its streams may be of \
-                      RTP, which --player quicktime and --player vlc play";
+/// The fault of a server that is none of Microsoft's.
+const OTHERS: &str = "the server is no Windows Media server: its description has no header of ASF. If its streams are \
+                      RTP, use --player quicktime or --player vlc";
 
-/// What a description says of a stream.
+/// The description of a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StreamDescription {
     /// Its number.
@@ -36,7 +36,7 @@ pub struct StreamDescription {
     pub bit_rate_bps: u64,
 }
 
-/// What a description says.
+/// The content of a description.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Presentation {
     /// In the order of their numbers.
@@ -47,16 +47,16 @@ pub struct Presentation {
     pub preroll: Duration,
     /// The header of ASF.
     pub header: Header,
-    /// The server sends again what is lost.
+    /// The server retransmits lost packets.
     pub is_sent_again: bool,
 }
 
-/// The control URL of the stream of that number; 0 is what is sent again.
+/// Returns the control URL of the stream of that number; 0 is the stream of retransmissions.
 pub fn control(number: u8) -> String {
     if number == 0 { AGAIN.into() } else { format!("{STREAM}{number}") }
 }
 
-/// The number of the stream that the last part of a URL names.
+/// Returns the number of the stream that the last part of a URL names.
 fn stream_of(control: &str) -> Option<u8> {
     let last = control.rsplit('/').next()?;
     match last.strip_prefix(STREAM) {
@@ -65,7 +65,7 @@ fn stream_of(control: &str) -> Option<u8> {
     }
 }
 
-/// The header of `object`.
+/// Returns the header of `object`.
 fn header_of(object: &Object) -> Header {
     let ms = (object.duration.as_nanos() / 1_000_000).max(1);
     let file = FileProperties {
@@ -99,12 +99,12 @@ fn header_of(object: &Object) -> Header {
     Header { file, streams, bit_rates, exclusions: exclusions.into_iter().collect(), ..Header::default() }
 }
 
-/// What a file of `object` begins with, up to its first packet.
+/// Returns the head of a file of `object`, up to its first packet.
 pub fn head(object: &Object) -> Vec<u8> {
     asf::write_head(&header_of(object)).unwrap_or_default()
 }
 
-/// The description of `object`, which is served at `origin`.
+/// Returns the description of `object`, which is served at `origin`.
 pub fn describe(object: &Object, origin: IpAddr) -> String {
     let (family, any) = if origin.is_ipv4() { ("IP4", "0.0.0.0") } else { ("IP6", "::") };
     // A line break in a name would begin another line.
@@ -142,7 +142,7 @@ pub fn describe(object: &Object, origin: IpAddr) -> String {
 ///
 /// # Errors
 ///
-/// What is wrong with it.
+/// Fails with its fault.
 pub fn read(text: &str) -> Result<Presentation, String> {
     let line = text.lines().find_map(|line| line.trim().strip_prefix("a=pgmpu:data:"));
     let data = line.and_then(|line| line.split_once("base64,")).ok_or(OTHERS)?.1;
@@ -152,11 +152,11 @@ pub fn read(text: &str) -> Result<Presentation, String> {
     Ok(Presentation { is_sent_again, ..read_head(&head)? })
 }
 
-/// Reads what a file begins with; it says nothing of what is sent again.
+/// Reads the head of a file; it has no data on retransmissions.
 ///
 /// # Errors
 ///
-/// What is wrong with it.
+/// Fails with its fault.
 pub fn read_head(head: &[u8]) -> Result<Presentation, String> {
     let (header, _) = Header::read(head).map_err(|problem| format!("the header of ASF: {problem}"))?;
     let mut streams: Vec<StreamDescription> = header
@@ -187,7 +187,7 @@ pub fn read_head(head: &[u8]) -> Result<Presentation, String> {
 
 impl Described for Object {
     fn tracks(&self) -> usize {
-        // By number; 0 is what is sent again.
+        // By number; 0 is the stream of retransmissions.
         places(self).map(|(number, _)| usize::from(number) + 1).max().unwrap_or(1)
     }
 

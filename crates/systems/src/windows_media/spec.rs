@@ -1,4 +1,4 @@
-//! What a plan says of Windows Media.
+//! The plan's settings for Windows Media.
 
 use serde::{Deserialize, Serialize};
 use streamgauge_plan::{TcpSpec, settings};
@@ -7,7 +7,7 @@ use super::{PlayerSettings, ServerSettings};
 use crate::media::LadderSpec;
 
 settings! {
-    /// One content at several rates, streamed by RTSP as Microsoft's server and player speak it.
+    /// One content at several rates, streamed by RTSP as Microsoft's server and player do.
     #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct WindowsMediaSpec {
@@ -17,7 +17,7 @@ settings! {
         pub server: ServerSettings,
         /// The player's.
         pub player: PlayerSettings,
-        /// Of each connection, and of the media if that is on it.
+        /// TCP of each connection, and of the media if that is on it.
         pub tcp: TcpSpec,
     }
 }

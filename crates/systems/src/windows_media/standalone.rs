@@ -18,8 +18,8 @@ use crate::media::object_files::Files;
 use crate::playout::ReceivedUnit;
 use crate::rtsp::no_room;
 use crate::standalone::{
-    Clients, ContentFault, Playable, Playing, Seen, Served, Service, Shows, TurnAway, by_name, known,
-    levels_in_words, names,
+    Clients, ContentFault, Playable, Playing, Seen, Served, Service, Shows, TurnAway, by_name, counted,
+    known, levels_in_words, names,
 };
 
 /// The names of [`Preset::NAMED`].
@@ -28,7 +28,7 @@ const PRESETS: [&str; 2] = names(&Preset::NAMED);
 /// The names of [`PlayerKind::NAMED`].
 const PLAYERS: [&str; 2] = names(&PlayerKind::NAMED);
 
-/// Media objects of so long are written together, so that packets of one size are full, in ms.
+/// Media objects of this span are written together, so that packets of one size are full, in ms.
 const TOGETHER_MS: u32 = 1_000;
 
 impl Clients for ServerSettings {
@@ -74,7 +74,7 @@ impl Served for WmServer {
 
     fn in_words(&self) -> String {
         let sent = self.sent();
-        format!("{} packets, {} bytes", sent.packets, sent.bytes)
+        format!("{}, {}", counted(sent.packets, "packet"), counted(sent.bytes, "byte"))
     }
 
     fn has_lost_its_client(&self) -> bool {
@@ -86,11 +86,11 @@ impl Served for WmServer {
     }
 }
 
-/// The player, with what it told of its levels and what is saved of its media.
+/// The player, with the record of its levels and the saved part of its media.
 struct Viewed {
     player: WmPlayer,
     transport: WmTransport,
-    /// Times that the level was told, the first included.
+    /// Times that the level was reported, the first included.
     levels_told: u64,
     saved: Saved,
 }
@@ -98,11 +98,11 @@ struct Viewed {
 /// A file of ASF on its way.
 #[derive(Default)]
 struct Saved {
-    /// Its head has been written.
+    /// Whether its head has been written.
     begun: bool,
     /// Media objects that wait for others, in the order in which they were shown.
     waiting: Vec<MediaObject<'static>>,
-    /// Of all so far.
+    /// Count of all so far.
     objects: u32,
 }
 
@@ -131,7 +131,7 @@ impl Viewed {
         self.levels_told.saturating_sub(1)
     }
 
-    /// Media objects that were shown come to `waiting`.
+    /// Moves media objects that were shown to `waiting`.
     fn gather(&mut self) {
         let preroll_ms = self.player.header().file.preroll_ms.min(u32::MAX.into()) as u32;
         while !self.saved.is_full()
@@ -153,7 +153,7 @@ fn bytes_of(unit: &ReceivedUnit) -> Vec<u8> {
     unit.payloads.iter().flat_map(Chunk::head).copied().collect()
 }
 
-/// What a file begins with of which nobody knows how long it will be: each stream that the server has, as it was described.
+/// Returns the head of a file of still unknown length: each stream that the server has, as it was described.
 fn head_of(said: &Header) -> Vec<u8> {
     let file = FileProperties {
         flags: said.file.flags | FLAG_BROADCAST,
@@ -168,13 +168,13 @@ fn head_of(said: &Header) -> Vec<u8> {
 }
 
 impl Saved {
-    /// What waits is to be written.
+    /// Returns whether the waiting objects are to be written.
     fn is_full(&self) -> bool {
         let times = self.waiting.iter().map(|object| object.presentation_ms);
         times.clone().max().unwrap_or(0) - times.min().unwrap_or(0) >= TOGETHER_MS
     }
 
-    /// Packets of all that waits, in the order of their times.
+    /// Returns the packets of all waiting data, in the order of their times.
     fn packets(&mut self) -> Vec<u8> {
         let mut by_stream: Vec<(u8, Vec<MediaObject<'_>>)> = Vec::new();
         for object in std::mem::take(&mut self.waiting) {
@@ -264,7 +264,7 @@ impl Playing for Viewed {
         self.player.is_unplayable()
     }
 
-    /// A file of ASF of the media objects that were shown, each in its own stream.
+    /// Returns a file of ASF of the media objects that were shown, each in its own stream.
     fn take_kept(&mut self) -> Option<Vec<u8>> {
         self.gather();
         let is_due = self.saved.is_full() || self.player.has_ended();

@@ -1,5 +1,6 @@
 //! Server and player together.
 
+mod congestion;
 mod protocols;
 mod requests;
 mod rollover;
@@ -14,7 +15,8 @@ use crate::testing::{Pair, Pipe};
 
 const SECONDS: u64 = 60;
 
-/// A minute at ten frames a second, a key frame each second, at 40, 120 and 300 kbit/s, with sound of 16 kbit/s.
+/// Makes a plan of a minute at ten frames a second, a key frame each second, at 40, 120 and 300 kbit/s, with sound of
+/// 16 kbit/s.
 fn spec(transport: WmTransport) -> WindowsMediaSpec {
     let clip = |mean: u32, interval: Duration, group: usize| ClipSpec {
         name: "test".into(),
@@ -53,7 +55,7 @@ fn run(spec: &WindowsMediaSpec, pipe: Pipe, actions: &[(u64, Input<'static>)]) -
     run_listening(spec, pipe, actions, |_| true)
 }
 
-/// The same where the server listens at some of its ports alone.
+/// Runs the same where the server listens at some of its ports alone.
 fn run_listening(
     spec: &WindowsMediaSpec,
     pipe: Pipe,

@@ -14,8 +14,8 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// The end of reading from `start_ms`: once `bits` came and at least `time_ms` passed, but never past `all` bits.
-    /// Gives the time and the bits.
+    /// Returns the end of reading from `start_ms`: once `bits` have arrived and at least `time_ms` has
+    /// passed, but never past `all` bits. Gives the time and the bits.
     fn read(&self, start_ms: f64, bits: f64, time_ms: f64, all: f64) -> (f64, f64) {
         let (mut now, mut got) = (start_ms, 0.0);
         loop {
@@ -61,18 +61,21 @@ pub fn movie(name: &str) -> Ladder {
     ladder
 }
 
-/// A session as Sabre's, a live one with latencies that repeat: one request at a time, the latency once a request, then at once the trace's rate; play begins
-/// with the last bit of segment 0 and goes on after a stall with the next segment's.
+/// A session as Sabre's, a live one with latencies that repeat: one request at a time, the latency once a
+/// request, then at once the trace's rate; play begins with the last bit of segment 0 and resumes after a
+/// stall with the next segment's.
 pub struct Session<'a> {
     trace: &'a Trace,
     ladder: &'a Ladder,
     target_ms: f64,
-    /// What the rule is told of it.
+    /// The part of it that the rule is given.
     told_ms: f64,
     now_ms: f64,
     buffer_ms: f64,
     last: Option<usize>,
     live: bool,
+    /// Bytes that the rule adds to each body, and that its own session had not.
+    added: u64,
 }
 
 fn time(ms: f64) -> Duration {
@@ -84,7 +87,17 @@ impl<'a> Session<'a> {
     pub fn new(trace: &'a Trace, ladder: &'a Ladder, buffer_s: u64) -> Self {
         let target_ms = buffer_s as f64 * 1e3;
         let told_ms = target_ms;
-        Session { trace, ladder, target_ms, told_ms, now_ms: 0.0, buffer_ms: 0.0, last: None, live: false }
+        Session {
+            trace,
+            ladder,
+            target_ms,
+            told_ms,
+            now_ms: 0.0,
+            buffer_ms: 0.0,
+            last: None,
+            live: false,
+            added: 0,
+        }
     }
 
     fn at(&self, segment: usize, after_ms: f64) -> Situation<'_> {
@@ -146,10 +159,12 @@ impl<'a> Session<'a> {
         let fetched = Fetched {
             segment,
             level,
-            bytes: (bits / 8.0) as u64,
+            bytes: ((bits / 8.0) as u64).saturating_sub(self.added),
             asked: time(asked),
             first_byte: time(first_byte),
             done: time(end),
+            seen: time(end),
+            appended: time(end),
             reading: time(end - asked),
             abandoned: given_up.is_some(),
         };
@@ -182,21 +197,23 @@ impl<'a> Session<'a> {
     }
 }
 
-/// What the rule `name` decides in a session over trace `number`, content `content`, a buffer of so many seconds, of which
-/// it is told `told_s`.
+/// Returns the decisions of the rule `name` in a session over trace `number`, content `content`, a buffer of
+/// this many seconds, with `told_s` of it given to the rule; the rule adds `added` bytes to each body.
 pub fn levels(
     name: &str,
     tuning: &Tuning,
     (number, content, buffer_s, live): (&str, &str, u64, bool),
     told_s: u64,
+    added: u64,
 ) -> String {
     let (trace, ladder) = (trace(number), movie(content));
     let told_ms = told_s as f64 * 1e3;
-    let mut session = Session { live, told_ms, ..Session::new(&trace, &ladder, buffer_s) };
+    let mut session = Session { live, told_ms, added, ..Session::new(&trace, &ladder, buffer_s) };
     session.run(&mut *(rule(name).unwrap().make)(tuning))
 }
 
-/// At how many places two sessions have the same level, and of how many: what comes after a difference is counted as it is.
+/// Returns the number of places at which two sessions have the same level, and the number of all: places
+/// after a difference count unchanged.
 pub fn same(one: &str, other: &str) -> (usize, usize) {
     let same = one.chars().zip(other.chars()).filter(|(one, other)| one == other).count();
     (same, one.len().max(other.len()))

@@ -1,4 +1,4 @@
-//! Whatever comes, in whatever order.
+//! Any input, in any order.
 
 use proptest::prelude::*;
 use streamgauge_systems::Input;
@@ -31,7 +31,7 @@ fn datagram() -> impl Strategy<Value = Vec<u8>> {
     )
 }
 
-/// A piece of what a client writes; `SESSION` becomes the session's id.
+/// Returns a piece of a client's input; `SESSION` becomes the session's id.
 fn piece() -> impl Strategy<Value = String> {
     let method = prop::sample::select(vec![
         "OPTIONS",
@@ -88,7 +88,7 @@ enum Step {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
 
-    /// Whatever comes in whatever order, the server answers in RTSP, keeps within its bound, and does not spin.
+    /// For any input in any order, the server answers in RTSP, keeps within its bound, and does not spin.
     #[test]
     fn takes_anything_in_any_order(
         paper: bool, answers_probe: bool,

@@ -1,4 +1,5 @@
-//! A server under a client's hand: a host that gives and takes what a test says, and time that it lets pass.
+//! A server under a client's control: a host that sends and accepts as a test requires, and time that it lets
+//! pass.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -6,12 +7,12 @@ use std::sync::Arc;
 use streamgauge_base::{Chunk, Duration, Instant};
 use streamgauge_systems::darwin::{DarwinServer, FIRST_RTP, Preset, RTSP, ServerSettings};
 use streamgauge_systems::media::{Asset, ClipSpec, Library, OpenError};
-use streamgauge_systems::{App, Carrier, ChannelId, Input, Io};
+use streamgauge_systems::{App, Carrier, ChannelId, Envelope, Input, Io};
 use streamgauge_wire::rtsp::{Reader, RtspItem, names};
 
 use crate::heap::held;
 
-/// Far below what the server states as its bound, without requests that wait for the probe: one request half read, the
+/// Far below the server's stated bound, without requests that wait for the probe: one request half read, the
 /// connection's backlog, and the packets outstanding.
 pub const MOST_KEPT: usize = 200_000;
 
@@ -51,7 +52,7 @@ pub struct Host {
 }
 
 impl Io for Host {
-    fn send(&mut self, channel: ChannelId, datagram: Chunk) {
+    fn send_as(&mut self, channel: ChannelId, datagram: Chunk, _: Envelope) {
         if channel == FIRST_RTP {
             self.media += 1;
             self.sequence = Some(u16::from_be_bytes([datagram.head()[2], datagram.head()[3]]));
@@ -99,7 +100,7 @@ pub struct Client {
     before: usize,
     /// The most that was kept since.
     pub most: usize,
-    /// The largest congestion window that the server said, and what else it said by name.
+    /// The largest congestion window that the server reported, and its other events by name.
     pub largest_window: f64,
     pub names: Vec<String>,
 }
@@ -147,7 +148,7 @@ impl Client {
         client
     }
 
-    /// What the server keeps on the heap, with what waits for it and for us.
+    /// Returns the bytes that the server keeps on the heap, with its pending input and ours.
     pub fn kept(&self) -> usize {
         held().saturating_sub(self.before)
     }
@@ -248,6 +249,6 @@ impl Client {
 
     /// A datagram on the channel of RTCP.
     pub fn rtcp(&mut self, datagram: &[u8]) {
-        self.input(Input::Datagram(ChannelId(FIRST_RTP.0 + 1), &Chunk::bytes(datagram)));
+        self.input(Input::datagram(ChannelId(FIRST_RTP.0 + 1), &Chunk::bytes(datagram), Instant::ZERO));
     }
 }

@@ -8,7 +8,7 @@ use streamgauge_wire::rtcp::{self, Packet};
 
 use crate::client::{Client, MOST_KEPT, PROBED, RELIABLE, UDP, URL};
 
-/// What may wait for the probe: 8 of 80 kB, which a vector's growth may double.
+/// Requests that may wait for the probe: 8 of 80 kB, which a vector's growth may double.
 const MOST_WAITING: usize = 2 * 8 * 80_000;
 
 #[test]

@@ -1,9 +1,9 @@
-//! What the thread of a test holds on the heap.
+//! Heap of a test's thread.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-/// Counts what each thread takes and gives back.
+/// Counts each thread's allocations and releases.
 struct Counting;
 
 thread_local! {
@@ -15,7 +15,7 @@ fn count(bytes: usize, sign: isize) {
     let _ = HELD.try_with(|held| held.set(held.get() + sign * bytes as isize));
 }
 
-// SAFETY: every call goes to the system's allocator as it came.
+// SAFETY: every call is passed to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size(), 1);

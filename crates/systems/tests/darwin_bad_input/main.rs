@@ -1,5 +1,5 @@
-//! The Darwin server against clients that are broken or mean it ill: each fault gets its RTSP status, nothing
-//! panics or spins, and what the server keeps stays within the bound that it states.
+//! The Darwin server against broken or malicious clients: each fault gets its RTSP status, nothing panics or
+//! spins, and the server's memory stays within its stated bound.
 
 mod anything;
 mod client;

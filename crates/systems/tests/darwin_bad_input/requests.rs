@@ -85,7 +85,7 @@ fn transports_that_cannot_be_granted_are_refused() {
     ] {
         assert_eq!(client.setup(&format!("Transport: {transport}\r\n")), 461, "{transport}");
     }
-    // What RFC 7826 adds, in quotes that do not end or hold what they should not, is passed over.
+    // Additions of RFC 7826, in quotes that do not end or contain illegal text, are passed over.
     for addresses in ["src_addr=\"/a\"", "dest_addr=\"a/\"", "src_addr=\"", "destination=10.0.0.9"] {
         let mut client = Client::new();
         let transport = format!("Transport: RTP/AVP;unicast;client_port=6970-6971;{addresses}\r\n");

@@ -1,4 +1,4 @@
-//! Clients that take nothing, say nothing, or are gone.
+//! Clients that receive nothing, send nothing, or are gone.
 
 use streamgauge_base::Chunk;
 use streamgauge_systems::darwin::{Preset, RTSP, ServerSettings};

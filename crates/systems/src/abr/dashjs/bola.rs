@@ -18,6 +18,8 @@ pub struct Bola {
     a_segment_came: bool,
     asked_at: Option<Duration>,
     came_at: Option<Duration>,
+    /// The last in the media of the segments that came.
+    furthest: Option<usize>,
 }
 
 impl Bola {
@@ -87,6 +89,13 @@ impl Bola {
         };
         self.came_at = Some(fetched.done);
         self.placeholder_s = self.placeholder_s.min(most_s.max(0.0));
+        if !fetched.abandoned {
+            // One in a held one's place made the buffer no longer (`lastSegmentWasReplacement`).
+            if self.furthest.is_some_and(|furthest| fetched.segment <= furthest) {
+                self.placeholder_s += now.ladder.segment.as_secs_f64();
+            }
+            self.furthest = self.furthest.max(Some(fetched.segment));
+        }
     }
 
     /// A segment came out of the browser's cache.
@@ -98,6 +107,8 @@ impl Bola {
             asked: now.now,
             first_byte: now.now,
             done: now.now,
+            seen: now.now,
+            appended: now.now,
             reading: Duration::ZERO,
             abandoned: false,
         };

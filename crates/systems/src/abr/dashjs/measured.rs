@@ -1,35 +1,66 @@
 //! What dash.js takes the throughput to be (`streaming/models/ThroughputModel.js`, `ThroughputController.js`).
 
+use std::collections::HashMap;
+
 use super::super::estimate::EwmaPair;
 use super::super::{Fetched, Tuning};
+use streamgauge_base::Duration;
 
 /// `abr.throughput.bandwidthSafetyFactor`.
 const SHARE: f64 = 0.9;
 /// A sample's weight for each second that it took: `ewma.weightDownloadTimeMultiplicationFactor`, there per ms.
 const WEIGHT_PER_S: f64 = 1.5;
 
+/// Bytes that Resource Timing adds to a body for its head, whatever its length is (W3C Resource Timing, `transferSize`).
+const HEAD_BYTES: u64 = 300;
+
 /// Samples from the first byte to the last, in whole kbit/s, by half-lives of 3 and 8, the lower.
+///
+/// The times of a sample are those that the browser's Resource Timing has of the segment's URL, and of several the first
+/// (`streaming/net/HTTPLoader.js`, `_addResourceTimingValues`): a segment that comes from the cache, or a second time, is the
+/// sample again that it was when it first came.
 pub struct Measured {
     share: f64,
     averages: EwmaPair,
     last_kbps: Option<f64>,
+    /// Of each level's segment that came whole: its sample in kbit/s, and the time that it took in s.
+    first: HashMap<(usize, usize), (f64, f64)>,
 }
 
 impl Measured {
     /// Nothing yet.
     pub fn new(tuning: &Tuning) -> Self {
         let share = tuning.safety_factor.unwrap_or(SHARE);
-        Measured { share, averages: EwmaPair::new(3.0, 8.0), last_kbps: None }
+        Measured { share, averages: EwmaPair::new(3.0, 8.0), last_kbps: None, first: HashMap::new() }
     }
 
-    /// Takes in a segment, what came of one that was given up as well.
+    /// Takes in a segment that came whole.
     pub fn push(&mut self, fetched: &Fetched) {
         let time_s = fetched.done.saturating_sub(fetched.first_byte).as_secs_f64();
         if time_s > 0.0 {
-            let kbps = (fetched.throughput_bps() / 1e3).round();
-            self.averages.push(kbps, WEIGHT_PER_S * time_s);
-            self.last_kbps = Some(kbps);
+            let kbps = ((fetched.bytes + HEAD_BYTES) as f64 * 8.0 / time_s / 1e3).round();
+            let key = (fetched.level, fetched.segment);
+            let sample = *self.first.entry(key).or_insert((kbps, time_s));
+            self.sample(sample);
         }
+    }
+
+    /// Takes in what came of a segment that was given up, as progress was reported: Resource Timing has nothing of it.
+    pub fn push_given_up(&mut self, bytes: u64, time: Duration) {
+        let time_s = time.as_secs_f64().max(1e-3);
+        self.sample(((bytes as f64 * 8.0 / time_s / 1e3).round(), time_s));
+    }
+
+    /// Takes in a segment that came from the cache.
+    pub fn push_cached(&mut self, level: usize, segment: usize) {
+        if let Some(sample) = self.first.get(&(level, segment)).copied() {
+            self.sample(sample);
+        }
+    }
+
+    fn sample(&mut self, (kbps, time_s): (f64, f64)) {
+        self.averages.push(kbps, WEIGHT_PER_S * time_s);
+        self.last_kbps = Some(kbps);
     }
 
     /// The estimate, of whole kbit/s, in bit/s.

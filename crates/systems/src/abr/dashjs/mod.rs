@@ -1,8 +1,8 @@
 //! dash.js 5.2.1 with its defaults: what of its rules are in force, the lowest proposal of which wins
 //! (`streaming/controllers/AbrController.js`, `streaming/rules/abr/ABRRulesCollection.js`); read in the package's sources.
 //!
-//! Left out is what a rule here cannot see: the rule of dropped frames (off by default), the bitrate that the browser
-//! remembers of an earlier session, and of the throughput the header bytes that the Resource Timing API counts in.
+//! Left out is what a rule here cannot see: the rule of dropped frames (off by default), and the bitrate that the browser
+//! remembers of an earlier session.
 //! `buffer.bufferTimeDefault` is what the player may hold.
 
 mod abandonment;
@@ -135,13 +135,18 @@ impl Rule for DashJs {
 
     fn fetched(&mut self, fetched: &Fetched, now: &Situation<'_>) {
         self.choose(now.buffer);
-        self.measured.push(fetched);
+        match self.abandonment.reported().filter(|_| fetched.abandoned) {
+            Some((bytes, time)) => self.measured.push_given_up(bytes, time),
+            None if fetched.abandoned => {}
+            None => self.measured.push(fetched),
+        }
         self.bola.fetched(fetched, now);
         self.came += usize::from(!fetched.abandoned);
     }
 
     fn cache_had(&mut self, level: usize, now: &Situation<'_>) {
         self.choose(now.buffer);
+        self.measured.push_cached(level, now.segment);
         self.bola.cache_had(level, now);
         self.came += 1;
     }
@@ -154,6 +159,15 @@ impl Rule for DashJs {
         self.bola.selected(decision.level);
         self.wary_until = now.now + AFTER_ABANDONMENT;
         Some(decision)
+    }
+
+    /// The browser's own pauses are in the rule.
+    fn asked_each(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn looks_again(&self) -> Option<Duration> {
+        self.abandonment.looks_again()
     }
 
     fn ran_dry(&mut self) {

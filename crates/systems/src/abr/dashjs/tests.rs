@@ -38,6 +38,8 @@ fn came(segment: usize, level: usize, bytes: u64, done_s: f64, took_s: f64) -> F
         asked: time(done_s - took_s),
         first_byte: time(done_s - took_s),
         done: time(done_s),
+        seen: time(done_s),
+        appended: time(done_s),
         reading: time(took_s),
         abandoned: false,
     }
@@ -48,7 +50,8 @@ fn after(active: Active, ladder: &Ladder, samples: &[(f64, f64)]) -> DashJs {
     let mut rule = DashJs::new(active, &Tuning::default());
     for (segment, &(kbps, buffer_s)) in samples.iter().enumerate() {
         let level = rule.decide(&at(ladder, segment as f64, segment, buffer_s)).level;
-        let bytes = (kbps * 125.0) as u64;
+        // Resource Timing adds 300 bytes.
+        let bytes = (kbps * 125.0) as u64 - 300;
         let done_s = segment as f64 + 1.0;
         rule.fetched(&came(segment, level, bytes, done_s, 1.0), &at(ladder, done_s, segment + 1, buffer_s));
     }
@@ -145,19 +148,59 @@ fn slow(rule: &mut DashJs, ladder: &Ladder, buffer_s: f64) -> Option<(f64, usize
     })
 }
 
-/// Whole in 16 s, more than 7.2: given up once it has come for more than 500 ms and six samples.
+/// Whole in 16 s, more than 7.2: given up once more than 500 ms have passed since the first report, and six reports.
 #[test]
 fn a_slow_segment_is_given_up_and_nothing_higher_is_asked_for_10_s_long() {
     let ladder = ladder();
     let fast = || after(Active::Throughput, &ladder, &[(9000.0, 8.0); 3]);
     assert_eq!(slow(&mut fast(), &ladder, 18.1), None);
     let mut rule = fast();
-    assert_eq!(slow(&mut rule, &ladder, 18.0), Some((0.7, 1)));
-    assert_eq!(rule.decide(&at(&ladder, 10.6, 6, 18.0)).level, 1);
-    assert_eq!(rule.decide(&at(&ladder, 10.7, 7, 18.0)).level, 3);
+    assert_eq!(slow(&mut rule, &ladder, 18.0), Some((0.8, 1)));
+    assert_eq!(rule.decide(&at(&ladder, 10.7, 6, 18.0)).level, 1);
+    assert_eq!(rule.decide(&at(&ladder, 10.8, 7, 18.0)).level, 3);
 
     let off = Tuning { abandons: false, ..Tuning::default() };
     assert_eq!(slow(&mut DashJs::new(Active::Throughput, &off), &ladder, 8.0), None);
+}
+
+/// `abandonDict` has the segment's number alone: neither what is fetched in its place is given up, nor a later fetch.
+#[test]
+fn no_segment_is_given_up_twice() {
+    let ladder = ladder();
+    let mut rule = after(Active::Throughput, &ladder, &[(9000.0, 8.0); 3]);
+    assert!(slow(&mut rule, &ladder, 18.0).is_some());
+    assert_eq!(slow(&mut rule, &ladder, 18.0), None);
+}
+
+/// 1 kB each 20 ms from 1 s on: reported at once, at 50 ms (2 more), at 100 ms (3 more, as one comes just then). After
+/// 50 ms in which nothing came the next is reported at once again.
+#[test]
+fn a_browser_reports_progress_each_50_ms() {
+    let ladder = ladder();
+    let mut abandonment = Abandonment::default();
+    let mut look = |ms: u64, kilobytes: u64| {
+        let progress = Progress {
+            segment: 5,
+            level: 3,
+            bytes: kilobytes * 1000,
+            of: Some(2_000_000),
+            asked: Duration::ZERO,
+            first_byte: Some(Duration::from_secs(1)),
+        };
+        let s = ms as f64 / 1000.0;
+        assert_eq!(abandonment.look(&progress, &at(&ladder, s, 5, 8.0)), None);
+        let ms = |time: Duration| time.as_nanos() / 1_000_000;
+        let again = abandonment.looks_again().map(ms);
+        (abandonment.reported().map(|(bytes, time)| (bytes / 1000, ms(time))), again)
+    };
+    assert_eq!(look(1000, 1), (None, None));
+    assert_eq!(look(1020, 2), (None, Some(1050)));
+    assert_eq!(look(1040, 3), (None, Some(1050)));
+    assert_eq!(look(1050, 3), (Some((2, 50)), None));
+    assert_eq!(look(1060, 4), (Some((2, 50)), Some(1100)));
+    // Late: what was to be reported at 1100 ms was.
+    assert_eq!(look(1120, 5), (Some((3, 100)), Some(1150)));
+    assert_eq!(look(1230, 6), (Some((5, 230)), None));
 }
 
 #[test]
@@ -190,4 +233,47 @@ fn learning_rules_follow_a_steady_throughput() {
         assert_eq!(levels[0], 1, "{name}");
         assert!(levels[20..].iter().all(|&level| level == 2), "{name}: {levels:?}");
     }
+}
+
+/// Resource Timing has the cached segment's first fetch: 500 kbit/s in 1 s again, whatever came after it.
+#[test]
+fn what_the_cache_had_is_the_sample_that_it_was() {
+    let taken = |cached: bool| {
+        let mut measured = Measured::new(&Tuning::default());
+        measured.push(&came(0, 0, 62_200, 1.0, 1.0));
+        measured.push(&came(1, 1, 499_700, 2.0, 1.0));
+        match cached {
+            true => measured.push_cached(0, 0),
+            false => measured.push(&came(9, 0, 62_200, 3.0, 1.0)),
+        }
+        (measured.bps(), measured.last_kbps())
+    };
+    assert_eq!(taken(true), taken(false));
+    // Fetched a second time it counts as the first time; what never came counts nothing.
+    let mut measured = Measured::new(&Tuning::default());
+    measured.push(&came(0, 0, 62_200, 1.0, 1.0));
+    measured.push(&came(0, 0, 62_200, 8.0, 0.1));
+    assert_eq!(measured.bps(), Some(500e3));
+    measured.push_cached(1, 0);
+    assert_eq!(measured.bps(), Some(500e3));
+}
+
+/// `lastSegmentWasReplacement`: the placeholder grows by a segment's length.
+#[test]
+fn a_segment_in_anothers_place_makes_the_placeholder_grow() {
+    let ladder = ladder();
+    let mut measured = Measured::new(&Tuning::default());
+    measured.push(&came(0, 0, 250_000, 1.0, 1.0));
+    let mut bola = Bola::new();
+    let now = at(&ladder, 20.0, 5, 6.0);
+    bola.propose(&now, &measured);
+    let mut placeholder = |segment| {
+        bola.placeholder_of(1.0);
+        bola.fetched(&came(segment, 0, 75_000, 20.0, 0.5), &now);
+        bola.placeholder_s()
+    };
+    let (new, replaced) = (placeholder(5), placeholder(5));
+    assert!((replaced - new - ladder.segment.as_secs_f64()).abs() < 1e-9, "{new} {replaced}");
+    assert_eq!(placeholder(6), new);
+    assert!(placeholder(4) > new);
 }

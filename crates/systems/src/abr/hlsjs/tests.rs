@@ -1,6 +1,15 @@
 use super::super::telling::{came, coming, ladder, made, playing, s, start};
 use super::*;
 
+/// It has fetched something of each level.
+fn knowing_all(tuning: &Tuning) -> HlsJs {
+    HlsJs { known: (0..10).collect(), ..HlsJs::new(tuning) }
+}
+
+fn usual() -> HlsJs {
+    knowing_all(&Tuning::default())
+}
+
 #[test]
 fn it_starts_from_half_a_megabit_or_the_lowest_rate_up_to_five() {
     let level = |kbps: &[u64]| made("hlsjs", Tuning::default()).decide(&start(&ladder(kbps, 4))).level;
@@ -18,7 +27,7 @@ fn it_starts_from_half_a_megabit_or_the_lowest_rate_up_to_five() {
 fn higher_levels_may_need_less() {
     let kbps = [500, 1000, 1399, 1899];
     let ladder = ladder(&kbps, 2);
-    let mut rule = made("hlsjs", Tuning::default());
+    let mut rule = usual();
     rule.fetched(&came(0, 2000.0, 0.0, 0.1, 1.1), &playing(&ladder, 0, 2.0));
     let mut level = |before, buffer_s| rule.decide(&playing(&ladder, before, buffer_s)).level;
     assert_eq!((level(0, 20.0), level(2, 20.0), level(3, 20.0)), (2, 2, 3));
@@ -34,7 +43,7 @@ fn higher_levels_may_need_less() {
 fn more_throughput_may_mean_a_lower_level() {
     let ladder = ladder(&[200, 1500], 4);
     let level = |kbps| {
-        let mut rule = made("hlsjs", Tuning::default());
+        let mut rule = usual();
         rule.fetched(&came(1, kbps, 0.0, 0.1, 1.1), &playing(&ladder, 1, 0.3));
         rule.decide(&playing(&ladder, 1, 0.3)).level
     };
@@ -57,52 +66,85 @@ fn what_is_usual_until_the_first_byte_does_not_count() {
     assert!((rule.first_byte_s() - mean).abs() < 1e-4);
 }
 
-/// Level 3 (4 s of 2000 kbit/s), asked for 2.1 s ago, 600 kbit in 2 s: the rest takes 7400 / 300 = 24.7 s. Level 2 would
-/// take 0.1 + 4 * 400 / 300 = 5.4 s, level 1 0.1 + 4 * 200 / 300 = 2.8 s. That is also judged at just level 1's rate, which
-/// takes 4.1 s: with 3 s of buffer it is the lowest, which takes 2.1 s then.
+/// 0.1 + 1400 * 2 / 1400 = 2.1 s to fetch level 2 at 0.7 of 2000 kbit/s, and 0.1 s more where nothing came of it before.
 #[test]
-fn what_comes_too_slowly_is_given_up_for_what_comes_in_time() {
-    let ladder = ladder(&[100, 200, 400, 2000], 4);
-    let mut rule = made("hlsjs", Tuning::default());
-    let now = playing(&ladder, 3, 4.2);
-    let slow = coming(3, 600.0, 8000.0, 97.9, 0.1);
-    assert_eq!(rule.abandon(&slow, &now).expect("it is given up").level, 1);
-    let lower = made("hlsjs", Tuning::default()).abandon(&slow, &playing(&ladder, 3, 3.0));
-    assert_eq!(lower.expect("it is given up").level, 0);
-    // 0.7 of 300 kbit/s is above level 1's rate: that is the throughput from now on.
-    assert_eq!(rule.decide(&now).estimate.unwrap().as_bps(), 200_000);
-    // Not before half a segment's length has passed, with enough buffer, before anything came whole, or if turned off.
-    let early = coming(3, 600.0, 8000.0, 98.1, 0.1);
-    assert_eq!(made("hlsjs", Tuning::default()).abandon(&early, &now), None);
-    assert_eq!(made("hlsjs", Tuning::default()).abandon(&slow, &playing(&ladder, 3, 25.0)), None);
-    assert_eq!(
-        made("hlsjs", Tuning::default()).abandon(&slow, &Situation { now: s(100.0), ..start(&ladder) }),
-        None
-    );
-    let tuning = Tuning { abandons: false, ..Tuning::default() };
-    assert_eq!(made("hlsjs", tuning).abandon(&slow, &now), None);
+fn a_playlist_that_is_not_there_takes_time() {
+    let ladder = ladder(&[500, 1000, 1399], 2);
+    for (mut rule, level) in [(usual(), 2), (HlsJs::new(&Tuning::default()), 1)] {
+        rule.fetched(&came(0, 2000.0, 0.0, 0.1, 1.1), &playing(&ladder, 0, 2.0));
+        assert_eq!(rule.decide(&playing(&ladder, 0, 2.15)).level, level);
+    }
 }
 
-/// No level above the lowest would come in time; the last one looked at, level 1, comes sooner than the rest: the lowest.
+/// 2000 kbit in 1.1 s, 0.1 s of them to the first byte, and 0.25 s until they were appended: 1600 kbit/s.
 #[test]
-fn the_lowest_is_the_last_resort_but_not_of_level_1() {
+fn the_time_to_read_a_segment_counts() {
+    let ladder = ladder(&[500, 1000], 2);
+    let mut rule = usual();
+    let fetched = came(0, 2000.0, 0.0, 0.1, 1.1);
+    rule.fetched(&Fetched { appended: s(1.35), ..fetched }, &playing(&ladder, 0, 2.0));
+    assert!((rule.bps(&ladder) - 1.6e6).abs() < 1.0);
+}
+
+/// Level 3 (4 s of 2000 kbit/s), asked for 2.1 s ago, 600 kbit in 2 s: the rest takes 7400 / 300 = 24.7 s. Level 2 would
+/// take 0.1 + 4 * 400 / 300 = 5.4 s, level 1 0.1 + 4 * 200 / 300 = 2.8 s, at just its own rate 4.1 s.
+#[test]
+fn what_comes_too_slowly_is_given_up_for_the_lowest_level() {
     let ladder = ladder(&[100, 200, 400, 2000], 4);
-    let now = playing(&ladder, 3, 1.0);
-    let slow = |level, of| coming(level, 600.0, of, 97.9, 0.1);
-    assert_eq!(made("hlsjs", Tuning::default()).abandon(&slow(3, 8000.0), &now).expect("given up").level, 0);
-    assert_eq!(made("hlsjs", Tuning::default()).abandon(&slow(1, 8000.0), &now), None);
+    let (mut rule, now) = (usual(), playing(&ladder, 3, 4.2));
+    let slow = coming(3, 600.0, 8000.0, 97.9, 0.1);
+    assert_eq!(rule.abandon(&slow, &now).expect("it is given up").level, 0);
+    let next = rule.decide(&now);
+    assert_eq!((next.level, next.estimate.unwrap().as_bps()), (0, 100_000));
+    // One that came of it, and the rule chooses freely again.
+    rule.fetched(&came(0, 400.0, 100.0, 0.1, 0.2), &now);
+    assert!(rule.decide(&playing(&ladder, 0, 20.0)).level > 0);
+    // Not before half a segment's length has passed, with enough buffer, before anything came whole, or if turned off.
+    let early = coming(3, 600.0, 8000.0, 98.1, 0.1);
+    assert_eq!(usual().abandon(&early, &now), None);
+    assert_eq!(usual().abandon(&slow, &playing(&ladder, 3, 25.0)), None);
+    assert_eq!(usual().abandon(&slow, &Situation { now: s(100.0), ..start(&ladder) }), None);
+    let tuning = Tuning { abandons: false, ..Tuning::default() };
+    assert_eq!(knowing_all(&tuning).abandon(&slow, &now), None);
+}
+
+/// With 3 s of buffer level 1 at just its rate does not come in time: the lowest is next, which takes 2.1 s, and the segment
+/// is left to come. So it is with 1 s of buffer, for which no level is in time.
+#[test]
+fn for_the_lowest_level_nothing_is_given_up() {
+    let ladder = ladder(&[100, 200, 400, 2000], 4);
+    let slow = |level| coming(level, 600.0, 8000.0, 97.9, 0.1);
+    for buffer_s in [3.0, 1.0] {
+        let (mut rule, now) = (usual(), playing(&ladder, 3, buffer_s));
+        for seconds in [0.0, 5.0, 20.0] {
+            assert_eq!(rule.abandon(&slow(3), &Situation { now: now.now + s(seconds), ..now }), None);
+        }
+        assert_eq!(rule.decide(&playing(&ladder, 3, 25.0)).level, 0);
+    }
+    // Level 1 has no other below but the lowest: nothing is judged.
+    let mut rule = usual();
+    assert_eq!(rule.abandon(&slow(1), &playing(&ladder, 1, 1.0)), None);
+    assert_eq!(rule.forced, None);
+}
+
+/// The rest takes 1350 / 300 = 4.5 s, less than twice the 2.8 s of level 1: it is given up after 2.8 s more.
+#[test]
+fn what_comes_almost_in_time_gets_as_long_as_the_other_would_take() {
+    let ladder = ladder(&[100, 200, 400, 2000], 4);
+    let (mut rule, now) = (usual(), playing(&ladder, 3, 4.2));
+    let slow = coming(3, 600.0, 1950.0, 97.9, 0.1);
+    let mut at = |seconds| rule.abandon(&slow, &Situation { now: now.now + s(seconds), ..now });
+    assert_eq!((at(0.0), at(2.7)), (None, None));
+    assert_eq!(at(2.8).expect("it is given up").level, 0);
 }
 
 /// 500 kbit/s at first. Nothing came of level 3 for 2.1 s: 8000 / 500 + 0.1 = 16.1 s at least, the buffer lasts 5 s;
-/// level 2 takes 0.1 + 4 * 400 / 500 = 3.3 s. 0.7 of the throughput is below its rate, and the wait counts as usual from
-/// then on: level 2 at just its rate would take 2.1 + 4 s, more than the buffer lasts; level 1 2.1 + 2 s.
+/// level 2 takes 0.1 + 4 * 400 / 500 = 3.3 s.
 #[test]
-fn what_does_not_come_at_all_is_given_up_and_its_wait_remembered() {
+fn what_does_not_come_at_all_is_given_up() {
     let ladder = ladder(&[100, 200, 400, 2000], 4);
-    let mut rule = HlsJs::new(&Tuning { initial: None, ..Tuning::default() });
+    let mut rule = usual();
     let nothing = coming(3, 0.0, 8000.0, 97.9, 0.1);
-    let decision = rule.abandon(&nothing, &playing(&ladder, 3, 5.0)).expect("given up");
-    assert_eq!(decision.level, 1);
-    assert!((rule.first_byte_s() - 2.1).abs() < 1e-9);
-    assert_eq!(rule.bps(&ladder), 500e3);
+    assert_eq!(rule.abandon(&nothing, &playing(&ladder, 3, 5.0)).expect("given up").level, 0);
+    assert_eq!(rule.bps(&ladder), 100e3);
 }

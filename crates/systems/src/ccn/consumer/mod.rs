@@ -25,12 +25,12 @@ pub struct GivenUp {
     pub tries: u32,
 }
 
-/// What became of an object, in the end.
+/// The final result of an object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FetchReport {
     /// Interests that were expressed.
     pub interests: u64,
-    /// Of them, those that expired.
+    /// The Interests among them that expired.
     pub expired: u64,
     /// Bytes of content that were read.
     pub bytes: u64,
@@ -46,16 +46,16 @@ pub struct Fetch {
     /// Nothing behind it is wanted.
     until: Option<u64>,
     asked: BTreeMap<u64, Asked>,
-    /// What expired and is to be asked for again; how often it was.
+    /// Expired segments to be requested again, with the number of their tries.
     again: BTreeMap<u64, u32>,
-    /// What has come and waits to be read.
+    /// Segments that have arrived and wait to be read.
     held: BTreeMap<u64, Chunk>,
     most_tries: u32,
     report: FetchReport,
 }
 
 impl Fetch {
-    /// Of the segments from `first` to `until`, of each `most_tries` times at most.
+    /// Returns the fetch of the segments from `first` to `until`, with at most `most_tries` for each.
     pub fn new(first: u64, until: Option<u64>, most_tries: u32) -> Self {
         Fetch {
             next: first,
@@ -70,17 +70,17 @@ impl Fetch {
         }
     }
 
-    /// What it took so far.
+    /// Returns the result so far.
     pub fn report(&self) -> FetchReport {
         self.report
     }
 
-    /// The last segment of the object, once that is known.
+    /// Returns the last segment of the object, once that is known.
     pub fn last(&self) -> Option<u64> {
         self.last
     }
 
-    /// Everything that was wanted has been read.
+    /// Returns whether all wanted segments have been read.
     pub fn is_done(&self) -> bool {
         let end = match (self.last, self.until) {
             (Some(last), Some(until)) => last.min(until),
@@ -91,7 +91,7 @@ impl Fetch {
         self.read > end
     }
 
-    /// The next segment to ask for, if the window has room for it.
+    /// Returns the next segment to ask for, if the window has room for it.
     pub fn ask(&mut self, now: Instant, window: &mut Window) -> Option<u64> {
         let in_flight = self.asked.len() as u64;
         let (segment, tries) = match self.again.first_key_value() {
@@ -99,7 +99,7 @@ impl Fetch {
             Some((&segment, &tries)) => (segment, tries),
             None => {
                 let end = self.last.unwrap_or(u64::MAX).min(self.until.unwrap_or(u64::MAX));
-                // Nobody knows whether there is more than the first, but who asks for it learns that.
+                // It is unknown whether there are more than the first, but a request for it reveals that.
                 if self.next > end {
                     return None;
                 }
@@ -120,7 +120,8 @@ impl Fetch {
         Some(segment)
     }
 
-    /// A segment came. `last` is the object's last, if its Data says so. What was not asked for, or came before, is nothing.
+    /// Notes a received segment. `last` is the object's last, if its Data declares it. A segment that was not
+    /// requested, or is a duplicate, is ignored.
     pub fn came(
         &mut self,
         now: Instant,
@@ -133,7 +134,7 @@ impl Fetch {
             self.last = Some(last);
             self.asked.retain(|asked, _| *asked <= last);
             self.again.retain(|again, _| *again <= last);
-            // Where it turns out to be longer after all, what was let go is asked for again.
+            // Where the object turns out to be longer after all, dropped segments are requested again.
             self.next = self.next.min(last.saturating_add(1)).max(self.read);
         }
         match self.asked.remove(&segment) {
@@ -145,7 +146,7 @@ impl Fetch {
         self.held.insert(segment, content);
     }
 
-    /// The next bytes in order; the window moves on with what is read.
+    /// Returns the next bytes in order; the window advances with reading.
     pub fn take(&mut self) -> Option<Chunk> {
         let content = self.held.remove(&self.read)?;
         self.read += 1;
@@ -153,7 +154,7 @@ impl Fetch {
         Some(content)
     }
 
-    /// Lets go what expired by `now`: those segments, in order.
+    /// Drops the segments that expired by `now`, and returns them in order.
     ///
     /// # Errors
     ///
@@ -177,7 +178,7 @@ impl Fetch {
         Ok(due)
     }
 
-    /// When something expires, or may be asked for.
+    /// Returns when something expires, or may be asked for.
     pub fn deadline(&self, now: Instant, window: &Window) -> Option<Instant> {
         let expires = self.asked.values().map(|asked| asked.expires).min();
         let departs = Some(window.departs()).filter(|departs| *departs > now);
@@ -199,7 +200,7 @@ mod tests {
             asked.extend(std::iter::from_fn(|| fetch.ask(now, &mut window)));
             let segment = fetch.read;
             assert!(asked.contains(&segment), "{segment}");
-            // Each says that it is the last but one, up to the ninth, which is the last.
+            // Each declares the next segment to be the last, up to the ninth, which is the last.
             fetch.came(now, &mut window, segment, Chunk::filler(1), Some((segment + 1).min(9)));
             assert!(fetch.take().is_some());
         }

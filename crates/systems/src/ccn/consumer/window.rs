@@ -1,21 +1,21 @@
 //! How many Interests a consumer has on their way, and how long it waits for each.
 //!
-//! Either a number is given, or one of TCP's congestion controllers chooses it: an Interest is to the Data that it asks for
-//! what a segment is to its acknowledgement, at the other end. An Interest that expires is a loss, told to the controller
-//! once for all that were on their way with it.
+//! Either a number is given, or one of TCP's congestion controllers chooses it: an Interest and its Data
+//! correspond to a segment and its acknowledgement, at the other end. An Interest that expires is a loss,
+//! reported to the controller once for all that were in flight with it.
 
 use serde::{Deserialize, Serialize};
 use streamgauge_base::{Duration, Instant};
-use streamgauge_transport::tcp::congestion::{Ack, AnyController, Controller, Repair};
+use streamgauge_transport::tcp::congestion::{Ack, Controller, Repair, Start};
 use streamgauge_transport::tcp::{Config, CongestionControl, RateSample, Rto};
 
-/// What chooses the number.
+/// The control that chooses the number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WindowControl {
-    /// Segments are asked for up to so many ahead of what has been read, so that each loss holds up all behind it.
+    /// Segments are requested up to this many ahead of the read ones: each loss holds up all behind it.
     InOrder,
-    /// So many are on their way, wherever losses are.
+    /// This many are in flight, wherever losses are.
     Fixed,
     /// Reno's additive increase and multiplicative decrease.
     Aimd,
@@ -55,10 +55,10 @@ impl Retransmission {
         [("lifetime", Retransmission::Lifetime), ("rto", Retransmission::Rto)];
 }
 
-/// What a window is made of.
+/// Settings of a window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WindowSettings {
-    /// What chooses the number.
+    /// The control that chooses the number.
     pub control: WindowControl,
     /// That number, or the most that a controller may choose.
     pub interests: u32,
@@ -79,7 +79,7 @@ const LONGEST_RTO: Duration = Duration::from_secs(60);
 /// Interests before anything was answered, where a controller chooses (RFC 6928's ten).
 const INITIAL: u32 = 10;
 
-/// What was known when an Interest went out.
+/// The state when an Interest was sent.
 #[derive(Clone, Copy, Debug)]
 pub struct Stamp {
     at: Instant,
@@ -101,9 +101,9 @@ pub struct Window {
     most: u64,
     retransmission: Retransmission,
     lifetime: Duration,
-    /// What an Interest asks for, in bytes, as controllers count.
+    /// Bytes that an Interest requests, as controllers count.
     size: u64,
-    controller: AnyController,
+    controller: Box<dyn Controller>,
     is_open: bool,
     rto: Rto,
     expressed: u64,
@@ -112,7 +112,7 @@ pub struct Window {
     first_sent: Instant,
     lost: u64,
     lost_told: u64,
-    /// Losses of what was expressed before that are the last reduction's.
+    /// Losses of Interests expressed before that belong to the last reduction.
     reduced_at: u64,
     /// The window kept an Interest back since the last Data.
     is_limited: bool,
@@ -120,15 +120,15 @@ pub struct Window {
 }
 
 impl Window {
-    /// As `settings` have it.
+    /// Returns a window with these `settings`.
     pub fn new(settings: &WindowSettings, seed: u64) -> Self {
         let WindowSettings { control, interests: most, bytes: size, .. } = *settings;
         let congestion = match control {
-            WindowControl::InOrder | WindowControl::Fixed => CongestionControl::Fixed,
-            WindowControl::Aimd => CongestionControl::Reno,
-            WindowControl::Cubic => CongestionControl::Cubic,
-            WindowControl::Vegas => CongestionControl::Vegas,
-            WindowControl::Bbr => CongestionControl::Bbr,
+            WindowControl::InOrder | WindowControl::Fixed => CongestionControl::FIXED,
+            WindowControl::Aimd => CongestionControl::RENO,
+            WindowControl::Cubic => CongestionControl::CUBIC,
+            WindowControl::Vegas => CongestionControl::VEGAS,
+            WindowControl::Bbr => CongestionControl::BBR,
         };
         let config = Config {
             mss: size,
@@ -143,7 +143,9 @@ impl Window {
             retransmission: settings.retransmission,
             lifetime: settings.lifetime,
             size: u64::from(size.max(1)),
-            controller: AnyController::new(&config, INITIAL.min(most.max(1))),
+            controller: config
+                .congestion
+                .make(&Start { segments: INITIAL.min(most.max(1)), ..config.start() }),
             is_open: false,
             rto: Rto::new(LEAST_RTO, LONGEST_RTO),
             expressed: 0,
@@ -166,7 +168,7 @@ impl Window {
         }
     }
 
-    /// How long an Interest is waited for.
+    /// Returns how long an Interest is waited for.
     pub fn timeout(&self) -> Duration {
         match self.retransmission {
             Retransmission::Lifetime => self.lifetime,
@@ -174,29 +176,29 @@ impl Window {
         }
     }
 
-    /// Smoothed time from Interest to Data.
+    /// Returns the smoothed time from Interest to Data.
     pub fn srtt(&self) -> Option<Duration> {
         self.rto.srtt()
     }
 
-    /// Whether the window lets a segment be asked for that is `ahead` of the one to be read next, with `in_flight` on their
-    /// way.
+    /// Returns whether the window lets a segment be asked for that is `ahead` of the one to be read next,
+    /// with `in_flight` on their way.
     pub fn has_room(&mut self, ahead: u64, in_flight: u64) -> bool {
         let room = match self.control {
             WindowControl::InOrder => ahead < self.most,
-            // What has come and cannot be read yet is held: no more than some windows.
+            // Segments that have arrived and cannot be read yet are held: no more than some windows.
             _ => in_flight < self.interests() && ahead < 4 * self.most,
         };
         self.is_limited |= !room;
         room
     }
 
-    /// When pacing lets the next Interest go; `now` or before if at once.
+    /// Returns when pacing lets the next Interest go; `now` or before if at once.
     pub fn departs(&self) -> Instant {
         self.departs
     }
 
-    /// An Interest goes out.
+    /// Notes that an Interest is sent.
     pub fn expressed(&mut self, now: Instant, is_first: bool, in_flight: u64) -> Stamp {
         if !self.is_open {
             self.is_open = true;
@@ -223,7 +225,7 @@ impl Window {
         }
     }
 
-    /// Its Data came, so that `in_flight` are on their way.
+    /// Notes the Data of an Interest, after which `in_flight` are on their way.
     pub fn answered(&mut self, now: Instant, stamp: &Stamp, in_flight: u64) {
         let rtt = stamp.is_first.then(|| now.saturating_since(stamp.at));
         self.delivered += self.size;
@@ -249,6 +251,8 @@ impl Window {
         self.controller.on_ack(&Ack {
             now,
             delivered: self.size,
+            segments: 1,
+            marked: 0,
             lost: self.lost - self.lost_told,
             una: self.delivered,
             next,
@@ -265,7 +269,7 @@ impl Window {
         (self.lost_told, self.is_limited) = (self.lost, false);
     }
 
-    /// An Interest expired.
+    /// Notes that an Interest expired.
     pub fn expired(&mut self, now: Instant, stamp: &Stamp) {
         self.lost += self.size;
         if stamp.number > self.reduced_at {

@@ -11,7 +11,7 @@ use super::FaceId;
 pub struct Fib(BTreeMap<Name, Vec<FaceId>>);
 
 impl Fib {
-    /// A route; of several to one prefix those before come first.
+    /// Adds a route; among several to one prefix earlier ones are first.
     pub fn add(&mut self, prefix: Name, face: FaceId) {
         let faces = self.0.entry(prefix).or_default();
         if !faces.contains(&face) {
@@ -25,7 +25,7 @@ impl Fib {
         self.0.retain(|_, faces| !faces.is_empty());
     }
 
-    /// The faces of the longest prefix of `name` that has any.
+    /// Returns the faces of the longest prefix of `name` that has any.
     pub fn lookup(&self, name: &Name) -> &[FaceId] {
         let of = |length| self.0.get(name.prefix_bytes(length));
         (0..=name.len()).rev().find_map(of).map_or(&[], Vec::as_slice)

@@ -1,5 +1,6 @@
-//! Who passes Interests on and Data back: faces, routes, what is pending, what is stored (NDN Developer's Guide, forwarding
-//! pipelines). It has no clock and no sockets: packets come with their face, and go out with one.
+//! The forwarder passes Interests on and Data back: faces, routes, pending Interests, stored Data (NDN
+//! Developer's Guide, forwarding pipelines). It has no clock and no sockets: packets come with their face,
+//! and go out with one.
 
 mod fib;
 mod pit;
@@ -18,21 +19,21 @@ use self::store::ContentStore;
 
 pub use self::store::StorePolicy;
 
-/// Longer lifetimes count as this: nobody waits for an hour.
+/// Longer lifetimes count as this: no consumer waits for an hour.
 const LONGEST_LIFETIME: Duration = Duration::from_secs(60);
 
-/// What a forwarder is made of.
+/// Settings of a forwarder.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ForwarderSettings {
     /// Interests that are kept at most.
     pub most_pending: usize,
-    /// An Interest that comes again within that time of having been passed on is not passed on.
+    /// An Interest that is repeated within this time after having been passed on is not passed on.
     pub suppression: Duration,
-    /// It refuses what it cannot do; else it is silent.
+    /// It refuses Interests that it cannot handle; else it is silent.
     pub nacks: bool,
-    /// Bytes of Data that are kept for who asks again.
+    /// Bytes of Data that are kept for later requests.
     pub store_bytes: u64,
-    /// What of them goes first.
+    /// The order in which they are evicted.
     pub store_policy: StorePolicy,
 }
 
@@ -40,7 +41,7 @@ pub struct ForwarderSettings {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct FaceId(pub u32);
 
-/// What goes between faces.
+/// A packet between faces.
 #[derive(Clone, PartialEq, Debug)]
 pub enum FacePacket {
     /// Asks.
@@ -51,10 +52,10 @@ pub enum FacePacket {
     Nack(NackReason, Interest),
 }
 
-/// What it did.
+/// Counts of its actions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
-    /// Interests that were answered out of what is stored.
+    /// Interests that stored Data answered.
     pub store_hits: u64,
     /// Interests that were passed on.
     pub forwarded: u64,
@@ -66,9 +67,9 @@ pub struct Counts {
     pub no_route: u64,
     /// Interests for which there was no room.
     pub full: u64,
-    /// Entries of Interests that nobody answered.
+    /// Entries of unanswered Interests.
     pub expired: u64,
-    /// Data that nobody had asked for.
+    /// Data without a pending Interest.
     pub unsolicited: u64,
 }
 
@@ -83,7 +84,7 @@ pub struct Forwarder {
 }
 
 impl Forwarder {
-    /// Without any route.
+    /// Returns a forwarder without any route.
     pub fn new(settings: &ForwarderSettings) -> Self {
         Forwarder {
             fib: Fib::default(),
@@ -100,19 +101,19 @@ impl Forwarder {
         self.fib.add(prefix, face);
     }
 
-    /// A face is gone: with it its routes, and who waited there.
+    /// Removes a face, with its routes and its pending Interests.
     pub fn remove_face(&mut self, face: FaceId) {
         self.fib.remove_face(face);
         self.pit.remove_face(face);
         self.out.retain(|(to, _)| *to != face);
     }
 
-    /// What it did so far.
+    /// Returns its counts so far.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// What it did besides passing Interests on.
+    /// Returns its counts besides forwarded Interests, in words.
     pub fn in_words(&self) -> String {
         let counts = &self.counts;
         format!(
@@ -135,27 +136,27 @@ impl Forwarder {
         self.pit.len()
     }
 
-    /// Bytes that are stored, and Data that had to make room.
+    /// Returns the bytes that are stored, and Data that had to make room.
     pub fn stored(&self) -> (u64, u64) {
         (self.store.bytes(), self.store.evicted())
     }
 
-    /// The next packet to send, and by which face.
+    /// Returns the next packet to send, and by which face.
     pub fn next_packet(&mut self) -> Option<(FaceId, FacePacket)> {
         self.out.pop_front()
     }
 
-    /// When something expires.
+    /// Returns when something expires.
     pub fn deadline(&self) -> Option<Instant> {
         self.pit.deadline()
     }
 
-    /// Lets go what has expired by `now`.
+    /// Drops entries that have expired by `now`.
     pub fn expire(&mut self, now: Instant) {
         self.counts.expired += self.pit.expire(now) as u64;
     }
 
-    /// A packet came by `face`.
+    /// Processes a packet that arrived on `face`.
     pub fn receive(&mut self, now: Instant, face: FaceId, packet: FacePacket) {
         self.expire(now);
         match packet {

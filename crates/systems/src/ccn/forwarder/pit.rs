@@ -1,4 +1,4 @@
-//! Who waits for what: Interests that are not answered yet.
+//! Pending Interests and the faces that wait for their Data.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use streamgauge_wire::ndn::{Data, Interest, Name};
 
 use super::FaceId;
 
-/// What makes Interests the same: their names, and what Data they take.
+/// The key of equal Interests: their names, and the Data they accept.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Key {
     name: Name,
@@ -24,8 +24,8 @@ impl Key {
         }
     }
 
-    /// Those of all Interests that a Data of that name answers: of its own name, and if `and_prefixes` those whose
-    /// names it begins with.
+    /// Returns the keys of all Interests that a Data of that name answers: those of its own name, and if
+    /// `and_prefixes` those of its prefixes.
     fn answered_by(name: &Name, and_prefixes: bool) -> impl Iterator<Item = Key> {
         let lengths = if and_prefixes { 0..name.len() + 1 } else { 0..0 };
         let prefixes = lengths.map(|length| (name.prefix(length), true));
@@ -36,13 +36,13 @@ impl Key {
     }
 }
 
-/// Somebody who waits.
+/// A face that waits.
 struct Downstream {
     nonce: Option<u32>,
     expires: Instant,
 }
 
-/// An Interest that went out.
+/// An Interest that was sent.
 struct Upstream {
     nonce: Option<u32>,
     at: Instant,
@@ -54,14 +54,14 @@ struct Entry {
     expires: Instant,
 }
 
-/// What is to be done with an Interest.
+/// The action for an Interest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pending {
     /// It is new, or to be expressed again.
     Forward,
-    /// Others wait for the same, or it comes again too soon.
+    /// Others wait for the same, or it is repeated too soon.
     Aggregated,
-    /// Its nonce has been here: it goes in a circle, or is a copy.
+    /// Its nonce has been here: it is in a loop, or is a copy.
     Duplicate,
     /// There is no room for it.
     Full,
@@ -70,7 +70,7 @@ pub enum Pending {
 /// The pending Interest table.
 pub struct Pit {
     entries: BTreeMap<Key, Entry>,
-    /// How many of them take Data whose names go on.
+    /// Number of those that accept Data with longer names.
     prefixes: usize,
     /// When each entry expires.
     due: BTreeSet<(Instant, Key)>,
@@ -79,7 +79,8 @@ pub struct Pit {
 }
 
 impl Pit {
-    /// Of `most` entries. An Interest that comes again within `suppression` of having been forwarded is not forwarded.
+    /// Returns a table of `most` entries. An Interest that is repeated within `suppression` after having been
+    /// forwarded is not forwarded.
     pub fn new(most: usize, suppression: Duration) -> Self {
         Pit { entries: BTreeMap::new(), prefixes: 0, due: BTreeSet::new(), most, suppression }
     }
@@ -89,7 +90,7 @@ impl Pit {
         self.entries.len()
     }
 
-    /// An Interest came by `face`, to be waited for during `lifetime`.
+    /// Adds an Interest that arrived on `face`, to be waited for during `lifetime`.
     pub fn insert(&mut self, now: Instant, face: FaceId, interest: &Interest, lifetime: Duration) -> Pending {
         let key = Key::of(interest);
         let expires = now + lifetime;
@@ -110,7 +111,8 @@ impl Pit {
         if is_copy {
             return Pending::Duplicate;
         }
-        // Others who wait do not keep it from being expressed again: what was lost would never come for any of them.
+        // Other waiting faces do not keep it from being expressed again: a lost Data would never arrive for
+        // any of them.
         let is_again = entry.waiting.insert(face, waits).is_some();
         if expires > entry.expires {
             self.due.remove(&(entry.expires, key.clone()));
@@ -122,7 +124,7 @@ impl Pit {
         if last.is_none() || is_again && !too_soon { Pending::Forward } else { Pending::Aggregated }
     }
 
-    /// The Interest goes out by that face.
+    /// Notes that the Interest was sent by that face.
     pub fn forwarded(&mut self, now: Instant, face: FaceId, interest: &Interest) {
         let key = Key::of(interest);
         if let Some(entry) = self.entries.get_mut(&key) {
@@ -130,7 +132,8 @@ impl Pit {
         }
     }
 
-    /// Data came by `from`: the faces of all who wait for it, who wait no more. `None` if nobody had asked for it.
+    /// Notes Data from `from`, and returns the faces of all that wait for it, which wait no more. `None`
+    /// without a pending Interest.
     pub fn satisfy(&mut self, now: Instant, from: FaceId, data: &Data) -> Option<Vec<FaceId>> {
         let mut faces = BTreeSet::new();
         let mut found = false;
@@ -143,7 +146,7 @@ impl Pit {
         found.then(|| faces.into_iter().collect())
     }
 
-    /// An Interest that went out was refused: who waits for it, who wait no more.
+    /// Notes the refusal of a sent Interest, and returns the faces that wait for it, which wait no more.
     pub fn refuse(&mut self, interest: &Interest) -> Vec<(FaceId, Option<u32>)> {
         let key = Key::of(interest);
         let is_ours = self
@@ -179,7 +182,7 @@ impl Pit {
         });
     }
 
-    /// Forgets who has waited long enough by `now`: how many entries expired.
+    /// Drops the entries that have expired by `now`, and returns their number.
     pub fn expire(&mut self, now: Instant) -> usize {
         let before = self.entries.len();
         while self.due.first().is_some_and(|(at, _)| *at <= now) {
@@ -190,7 +193,7 @@ impl Pit {
         before - self.entries.len()
     }
 
-    /// When the next entry expires.
+    /// Returns when the next entry expires.
     pub fn deadline(&self) -> Option<Instant> {
         self.due.first().map(|(at, _)| *at)
     }

@@ -1,4 +1,4 @@
-//! What has passed and may be asked for again: the content store.
+//! Data that have passed and may be requested again: the content store.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use streamgauge_base::{Duration, Instant};
 use streamgauge_wire::ndn::{Data, Interest, Name};
 
-/// Which Data goes first where there is no room.
+/// The order in which Data are evicted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StorePolicy {
@@ -38,14 +38,14 @@ pub struct ContentStore {
     most_bytes: u64,
     bytes: u64,
     stored: BTreeMap<Name, Stored>,
-    /// By what goes first: how often it was used, where that counts, and when last.
+    /// Names in order of eviction: by number of uses, where that counts, and by last use.
     ranks: BTreeMap<(u64, u64), Name>,
     uses: u64,
     evicted: u64,
 }
 
 impl ContentStore {
-    /// Of `most_bytes` of content and names; 0 stores nothing.
+    /// Returns a store of `most_bytes` of content and names; 0 stores nothing.
     pub fn new(policy: StorePolicy, most_bytes: u64) -> Self {
         ContentStore {
             policy,
@@ -58,17 +58,17 @@ impl ContentStore {
         }
     }
 
-    /// Bytes that it holds.
+    /// Returns the bytes that it holds.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// How many Data had to make room.
+    /// Returns how many Data had to make room.
     pub fn evicted(&self) -> u64 {
         self.evicted
     }
 
-    /// Data passed.
+    /// Stores Data that passed.
     pub fn insert(&mut self, now: Instant, data: &Data) {
         let bytes = data.content.len() as u64 + data.name.as_bytes().len() as u64;
         if bytes > self.most_bytes {
@@ -96,7 +96,7 @@ impl ContentStore {
         }
     }
 
-    /// What answers `interest`.
+    /// Returns the Data for `interest`.
     pub fn find(&mut self, now: Instant, interest: &Interest) -> Option<Data> {
         let is_fresh = |stored: &Stored| !interest.must_be_fresh || stored.fresh_until > now;
         let name = match interest.can_be_prefix {

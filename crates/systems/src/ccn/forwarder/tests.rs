@@ -70,7 +70,7 @@ fn who_asks_for_the_same_gets_one_answer_each_and_the_network_one_interest() {
     one.receive(ms(10), UP, FacePacket::Data(data("/v/1", 10)));
     let sent = out(&mut one);
     assert_eq!(sent.iter().map(|(face, _)| *face).collect::<Vec<_>>(), [A, B]);
-    // Nobody waits any more.
+    // No face waits any more.
     one.receive(ms(11), UP, FacePacket::Data(data("/v/1", 10)));
     assert_eq!(out(&mut one), []);
     assert_eq!((one.counts().aggregated, one.counts().unsolicited, one.pending()), (1, 1, 0));
@@ -93,9 +93,9 @@ fn an_interest_that_comes_again_is_passed_on_unless_that_is_too_soon() {
 fn who_waits_with_others_may_ask_again_too() {
     let mut one = forwarder(0);
     assert_eq!(ask(&mut one, ms(0), A, &interest("/v/1", 1)).len(), 1);
-    // Who asks for the first time waits with the other, however long that has been.
+    // A first Interest of a face waits with the other, however long that has been.
     assert_eq!(ask(&mut one, ms(500), B, &interest("/v/1", 2)), []);
-    // What was passed on is lost, as one of the two finds out, and then the other.
+    // The forwarded Interest is lost, as one of the two finds out, and then the other.
     assert_eq!(ask(&mut one, ms(600), A, &interest("/v/1", 3)).len(), 1);
     assert_eq!(ask(&mut one, ms(700), B, &interest("/v/1", 4)), [], "the other's is on its way");
     assert_eq!(ask(&mut one, ms(1_100), B, &interest("/v/1", 5)).len(), 1);
@@ -108,7 +108,7 @@ fn who_waits_with_others_may_ask_again_too() {
 fn what_goes_in_a_circle_is_refused() {
     let mut one = forwarder(0);
     ask(&mut one, ms(0), A, &interest("/v/1", 7));
-    // It comes back by the way that it went, and by another.
+    // It returns on the face that it was sent by, and on another.
     assert!(is_nack(&ask(&mut one, ms(1), B, &interest("/v/1", 7)), B, NackReason::Duplicate));
     one.receive(ms(2), UP, FacePacket::Nack(NackReason::Duplicate, interest("/v/1", 7)));
     assert!(is_nack(&out(&mut one), A, NackReason::Duplicate));
@@ -128,7 +128,7 @@ fn the_longest_prefix_leads_the_way() {
     assert_eq!(to(&ask(&mut one, ms(0), A, &interest("/v/a/1", 1))), B);
     assert_eq!(to(&ask(&mut one, ms(0), A, &interest("/v/b/1", 2))), UP);
     assert!(is_nack(&ask(&mut one, ms(0), A, &interest("/w", 3)), A, NackReason::NoRoute));
-    // Nothing goes back by the face that it came by.
+    // Nothing is sent back by the face that it arrived on.
     assert!(is_nack(&ask(&mut one, ms(0), UP, &interest("/v/b/2", 4)), UP, NackReason::NoRoute));
     one.remove_face(B);
     assert_eq!(to(&ask(&mut one, ms(0), A, &interest("/v/a/2", 5))), UP);
@@ -227,7 +227,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    /// Data goes to who asked for it alone, once for each time; room is bounded whatever comes.
+    /// Data are sent to the faces that asked for them alone, once for each time; room is bounded for any
+    /// input.
     #[test]
     fn nobody_gets_what_he_did_not_ask_for(steps in steps(), store in 0u64..2_000, pit in 1u32..5) {
         let most_pending = pit as usize;

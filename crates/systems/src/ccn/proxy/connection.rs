@@ -15,6 +15,17 @@ use crate::dash::content_type_of;
 use crate::http::for_pages;
 use crate::standalone::Answered;
 
+/// Time from a request's first byte until it has to be whole; for the first one, from the connection on.
+pub(super) const REQUEST_WITHIN: Duration = Duration::from_secs(30);
+
+/// Time for which a connection is kept for the next one.
+const IDLE: Duration = Duration::from_secs(75);
+
+/// Time over which it has to receive its answer at [`LEAST_RATE`], bytes a second: the slowest modems of the
+/// 1990s are faster.
+pub(super) const WATCHED: Duration = Duration::from_secs(30);
+pub(super) const LEAST_RATE: u64 = 100;
+
 /// One player's connection.
 pub(super) struct Connection {
     reader: Reader,
@@ -27,10 +38,17 @@ pub(super) struct Connection {
     /// The connection ends with the answer that is being written, or has no more requests to read.
     pub is_last: bool,
     pub no_more: bool,
-    /// What has begun cannot be ended as its head promised.
+    /// A begun answer cannot be completed as its head promised.
     pub is_broken: bool,
     /// All is answered and this end has finished: until when it waits for the other to do so.
     pub lingers_until: Option<Instant>,
+    /// A request is awaited since then, the rest of one since then, and none has been answered yet.
+    awaited: Option<Instant>,
+    begun: Option<Instant>,
+    is_new: bool,
+    /// Bytes of answers that it has accepted, and since when some wait for it, with the count at that time.
+    taken: u64,
+    watched: Option<(Instant, u64)>,
 }
 
 /// A request that is being answered.
@@ -39,19 +57,19 @@ pub(super) struct Transfer {
     since: Instant,
     pub step: Step,
     pub fetch: Fetch,
-    /// What its Interests name: its metadata, or the object.
+    /// Bytes of the arriving data to skip, and bytes that the answer still lacks.
     pub name: Name,
-    /// Of the answer, once its head is written.
+    /// Status of the answer, once its head is written.
     status: Option<u16>,
-    /// The object's size, where metadata told it.
+    /// The object's size, from its metadata.
     size: Option<u64>,
     is_chunked: bool,
-    /// Bytes to pass over of what comes, and bytes that the answer still has.
+    /// Bytes of the arriving data to skip, and bytes that the answer still lacks.
     skip: u64,
     left: u64,
     /// Bytes of content that the answer has so far.
     sent: u64,
-    /// What asking for metadata took.
+    /// The cost of fetching metadata.
     before: FetchReport,
 }
 
@@ -60,12 +78,12 @@ pub(super) struct Transfer {
 pub(super) enum Step {
     Metadata,
     Segments,
-    /// The answer is complete, as far as it goes.
+    /// The answer is complete, as far as it could be.
     Answered,
 }
 
 impl Transfer {
-    /// Of `request`, which asks for `name` first.
+    /// Returns the transfer of `request`, which asks for `name` first.
     pub fn new(now: Instant, request: Request, step: Step, name: Name, fetch: Fetch) -> Self {
         Transfer {
             request,
@@ -83,7 +101,7 @@ impl Transfer {
         }
     }
 
-    /// What it took so far.
+    /// Returns the cost so far.
     pub fn asked(&self) -> FetchReport {
         let (before, last) = (self.before, self.fetch.report());
         FetchReport {
@@ -93,12 +111,12 @@ impl Transfer {
         }
     }
 
-    /// How long it has taken by `now`.
+    /// Returns how long it has taken by `now`.
     pub fn took(&self, now: Instant) -> Duration {
         now.saturating_since(self.since)
     }
 
-    /// What became of it by `now`; not `whole` where it was broken off.
+    /// Returns its result by `now`; not `whole` where it was broken off.
     pub fn answered(&self, now: Instant, whole: bool) -> Answered {
         let asked = self.asked();
         Answered {
@@ -114,7 +132,7 @@ impl Transfer {
 }
 
 impl Connection {
-    /// New, with this window.
+    /// Returns a new connection with this window.
     pub fn new(window: Window) -> Self {
         Connection {
             reader: Reader::of_requests(),
@@ -128,7 +146,42 @@ impl Connection {
             no_more: false,
             is_broken: false,
             lingers_until: None,
+            awaited: None,
+            begun: None,
+            is_new: true,
+            taken: 0,
+            watched: None,
         }
+    }
+
+    /// Returns when a connection is closed that receives its answer too slowly, or owes a request: a client
+    /// that reads or sends a byte at a time, or nothing, keeps others out.
+    pub fn patience_ends(&mut self, now: Instant) -> Option<Instant> {
+        if !self.outgoing.is_empty() {
+            return Some(self.has_to_take_by(now));
+        }
+        self.watched = None;
+        if self.transfer.is_some() || !self.waiting.is_empty() {
+            (self.awaited, self.begun, self.is_new) = (None, None, false);
+            return None;
+        }
+        let awaited = *self.awaited.get_or_insert(now);
+        if self.reader.is_between_messages() {
+            self.begun = None;
+            return Some(awaited + if self.is_new { REQUEST_WITHIN } else { IDLE });
+        }
+        Some(*self.begun.get_or_insert(if self.is_new { awaited } else { now }) + REQUEST_WITHIN)
+    }
+
+    fn has_to_take_by(&mut self, now: Instant) -> Instant {
+        (self.awaited, self.begun, self.is_new) = (None, None, false);
+        let (since, before) = *self.watched.get_or_insert((now, self.taken));
+        let ends = since + WATCHED;
+        if now < ends || self.taken - before < LEAST_RATE * (WATCHED.as_nanos() / 1_000_000_000) {
+            return ends;
+        }
+        self.watched = Some((now, self.taken));
+        now + WATCHED
     }
 
     fn push(&mut self, chunk: Chunk) {
@@ -159,12 +212,12 @@ impl Connection {
         }
     }
 
-    /// Passes over what still comes.
+    /// Skips the rest of the input.
     pub fn drain(&mut self, channel: ChannelId, io: &mut dyn Io) {
         while io.read(channel, READ_BYTES).is_some() {}
     }
 
-    /// A short answer that says what is wrong.
+    /// Writes a short answer with the fault.
     fn plain(&mut self, status: u16, why: &str) {
         let text = format!("{why}\n");
         let mut head =
@@ -191,7 +244,7 @@ impl Connection {
         self.push(Chunk::bytes(head.write()));
     }
 
-    /// The request is answered so; where its answer has begun, nothing is left but to break it off.
+    /// Answers the request with this status; where its answer has begun, it can only be broken off.
     pub fn refuse(&mut self, status: u16, why: &str) {
         let Some(transfer) = &mut self.transfer else { return };
         transfer.step = Step::Answered;
@@ -202,7 +255,7 @@ impl Connection {
         }
     }
 
-    /// The request is answered by a head alone.
+    /// Answers the request by a head alone.
     pub fn only(&mut self, head: Response) {
         if let Some(transfer) = &mut self.transfer {
             transfer.step = Step::Answered;
@@ -210,7 +263,7 @@ impl Connection {
         self.head(head);
     }
 
-    /// Passes on what came in order; true if anything moved.
+    /// Passes on segments that arrived in order; returns true if any moved.
     pub fn forward(&mut self, settings: &CcnSettings) -> bool {
         let mut moved = false;
         while self.outgoing_bytes < MOST_OUTGOING {
@@ -240,8 +293,8 @@ impl Connection {
         moved
     }
 
-    /// Metadata told where the object is, and perhaps how large: else all of it is answered, whatever range was asked for
-    /// (RFC 9110 section 14.2).
+    /// Begins to fetch the object; metadata gave its name, and perhaps its size: without a size all of it is
+    /// answered, for any requested range (RFC 9110 section 14.2).
     fn begin_object(&mut self, told: &Metadata, settings: &CcnSettings) {
         let Some(transfer) = &mut self.transfer else { return };
         transfer.before = transfer.fetch.report();
@@ -324,12 +377,12 @@ impl Connection {
         }
     }
 
-    /// The last segment has been passed on.
+    /// Completes the answer when the last segment has been passed on.
     fn complete(&mut self) {
         let Some(transfer) = &mut self.transfer else { return };
         transfer.step = Step::Answered;
         let (is_begun, is_head) = (transfer.status.is_some(), transfer.request.method == "HEAD");
-        // Less came than its metadata said.
+        // Less arrived than its metadata declared.
         self.is_broken |= transfer.size.is_some() && !is_head && transfer.left > 0;
         if !is_begun {
             self.begin_body(None);
@@ -339,12 +392,13 @@ impl Connection {
         }
     }
 
-    /// Writes what waits; true if anything went.
+    /// Writes pending data; returns true if any was written.
     pub fn write(&mut self, channel: ChannelId, io: &mut dyn Io) -> bool {
         let mut wrote = false;
         while let Some(mut chunk) = self.outgoing.pop_front() {
             let taken = io.write(channel, chunk.clone());
             self.outgoing_bytes -= taken;
+            self.taken += taken as u64;
             wrote |= taken > 0;
             let rest = chunk.split_off(taken);
             if !rest.is_empty() {

@@ -1,7 +1,7 @@
 //! HTTP on one side, names on the other: any player plays over content-centric networking.
 //!
-//! `GET /path` becomes Interests for the segments of `/prefix/path`, and what they bring in order becomes the answer's body.
-//! Requests of one connection are answered one after another, those of several at once.
+//! `GET /path` becomes Interests for the segments of `/prefix/path`, and their content in order becomes the
+//! answer's body. Requests of one connection are answered one after another, those of several at once.
 
 mod connection;
 
@@ -27,16 +27,16 @@ const READ_BYTES: usize = 16 << 10;
 /// Requests of one connection that wait for their answers; behind them nothing is read.
 const MOST_WAITING: usize = 16;
 
-/// Bytes of a body that wait to be written; with more no further segment is taken, so that the window stands still.
+/// Bytes of a body that wait to be written; with more no further segment is taken, and the window stops.
 const MOST_OUTGOING: usize = 64 << 10;
 
 /// How long a player may take to close a connection that has been answered to its end.
 const LINGERS: Duration = Duration::from_secs(2);
 
-/// What the proxy tells of a window at most so often.
+/// Least interval of the proxy's reports of a window.
 const WINDOW_EVENTS: Duration = Duration::from_millis(100);
 
-/// Answers HTTP out of what its forwarder fetches.
+/// Answers HTTP with the objects that its forwarder fetches.
 pub struct Proxy {
     prefix: Name,
     settings: CcnSettings,
@@ -46,14 +46,17 @@ pub struct Proxy {
     interests: VecDeque<Interest>,
     nonces: RandomStream,
     last_window: Option<Instant>,
-    /// Of all that was answered.
+    /// Cost of all answers.
     asked: FetchReport,
-    /// What became of each request, for who wants to know.
+    /// Result of each request, if results are kept.
     answered: Option<VecDeque<Answered>>,
+    /// Connections that ask for nothing are closed, the first of them then.
+    is_impatient: bool,
+    patience_ends: Option<Instant>,
 }
 
 impl Proxy {
-    /// Of the objects under `prefix`. Nonces are drawn from `seed` and the flow `owner`.
+    /// Returns a proxy of the objects under `prefix`. Nonces are drawn from `seed` and the flow `owner`.
     pub fn new(prefix: Name, settings: CcnSettings, owner: &str, seed: u64) -> Self {
         Proxy {
             prefix,
@@ -65,15 +68,22 @@ impl Proxy {
             last_window: None,
             asked: FetchReport::default(),
             answered: None,
+            is_impatient: false,
+            patience_ends: None,
         }
     }
 
-    /// Keeps what became of each request until it is taken.
+    /// Keeps the result of each request until it is taken.
     pub fn keep_answered(&mut self) {
         self.answered = Some(VecDeque::new());
     }
 
-    /// What became of the next request.
+    /// Closes from now on connections that ask for nothing, or too slowly, as strangers' may.
+    pub fn lose_patience(&mut self) {
+        self.is_impatient = true;
+    }
+
+    /// Returns the result of the next request.
     pub fn next_answered(&mut self) -> Option<Answered> {
         self.answered.as_mut()?.pop_front()
     }
@@ -84,28 +94,28 @@ impl Proxy {
         }
     }
 
-    /// What all objects took so far.
+    /// Returns the cost of all objects so far.
     pub fn asked(&self) -> FetchReport {
         self.asked
     }
 
-    /// The next Interest for the forwarder.
+    /// Returns the next Interest for the forwarder.
     pub fn next_interest(&mut self) -> Option<Interest> {
         self.interests.pop_front()
     }
 
-    /// Whether a stream is one of its connections.
+    /// Returns whether a stream is one of its connections.
     pub fn has(&self, channel: ChannelId) -> bool {
         self.connections.contains_key(&channel)
     }
 
-    /// A player has connected.
+    /// Adds the connection of a player.
     pub fn accepted(&mut self, channel: ChannelId) {
         let window = Window::new(&self.settings.window(), self.seed);
         self.connections.insert(channel, Connection::new(window));
     }
 
-    /// A player's stream has closed.
+    /// Handles the close of a player's stream.
     pub fn closed(&mut self, now: Instant, channel: ChannelId, why: CloseReason) {
         match why {
             CloseReason::Finished => {
@@ -125,7 +135,7 @@ impl Proxy {
         }
     }
 
-    /// Nobody can be asked: what is being answered is refused.
+    /// Refuses the requests that are being answered: there is no producer to ask.
     pub fn nobody_there(&mut self, why: &str) {
         for connection in self.connections.values_mut() {
             if connection.transfer.as_ref().is_some_and(|transfer| transfer.step != Step::Answered) {
@@ -141,13 +151,14 @@ impl Proxy {
         }
     }
 
-    /// When something expires, or an Interest may go.
+    /// Returns when something expires, or an Interest may go.
     pub fn deadline(&self, now: Instant) -> Option<Instant> {
         let asks = |one: &Connection| one.transfer.as_ref()?.fetch.deadline(now, &one.window);
-        self.connections.values().filter_map(|one| one.lingers_until.or_else(|| asks(one))).min()
+        let own = self.connections.values().filter_map(|one| one.lingers_until.or_else(|| asks(one)));
+        own.chain(self.patience_ends).min()
     }
 
-    /// Data came from the forwarder: what its content tells, to everybody who asked for it.
+    /// Passes a Data of the forwarder on to every connection that asked for it.
     pub fn data(&mut self, now: Instant, data: &Data) {
         for connection in self.connections.values_mut() {
             let Some(transfer) = &mut connection.transfer else { continue };
@@ -155,7 +166,7 @@ impl Proxy {
                 continue;
             }
             if data.is_no() {
-                // Of an object whose length nobody told more is asked for than there is.
+                // For an object of unknown length more segments are requested than there are.
                 let asked = segment_of(&transfer.name, &data.name).zip(transfer.fetch.last());
                 if asked.is_none_or(|(segment, last)| segment <= last) {
                     connection.refuse(404, "nothing has this name");
@@ -176,7 +187,8 @@ impl Proxy {
         }
     }
 
-    /// The network refused an Interest. Of congestion and of copies the consumer's own timer is the remedy.
+    /// Handles an Interest that the network refused. For congestion and copies the consumer's own timer is
+    /// the remedy.
     pub fn nack(&mut self, reason: NackReason, name: &Name) {
         if reason != NackReason::NoRoute {
             return;
@@ -189,14 +201,17 @@ impl Proxy {
         }
     }
 
-    /// Does for each connection what can be done now.
+    /// Advances each connection as far as possible now.
     pub(super) fn work(&mut self, now: Instant, io: &mut dyn Io, events: &mut Outbox) {
         let mut connections = std::mem::take(&mut self.connections);
-        connections.retain(|channel, connection| self.go_on(now, *channel, connection, io, events));
+        self.patience_ends = None;
+        connections.retain(|channel, connection| {
+            self.go_on(now, *channel, connection, io, events) && self.waits_for(now, *channel, connection, io)
+        });
         self.connections = connections;
     }
 
-    /// False where the connection is over.
+    /// Returns false where the connection is over.
     fn go_on(
         &mut self,
         now: Instant,
@@ -247,6 +262,27 @@ impl Proxy {
             connection.drain(channel, io);
             connection.lingers_until = Some(now + LINGERS);
         }
+        true
+    }
+
+    /// Returns false where the connection is closed because its request, or taking the answer, takes too
+    /// long.
+    fn waits_for(
+        &mut self,
+        now: Instant,
+        channel: ChannelId,
+        connection: &mut Connection,
+        io: &mut dyn Io,
+    ) -> bool {
+        let Some(ends) = connection.patience_ends(now).filter(|_| self.is_impatient) else { return true };
+        if ends <= now {
+            io.abort(channel);
+            if let Some(transfer) = connection.transfer.take() {
+                self.note(now, &transfer, false);
+            }
+            return false;
+        }
+        self.patience_ends = Some(self.patience_ends.map_or(ends, |other| other.min(ends)));
         true
     }
 
@@ -320,7 +356,7 @@ impl Proxy {
         }
     }
 
-    /// Where an answer is complete, the connection is free for the next.
+    /// Frees the connection for the next request, where an answer is complete.
     fn end(&mut self, now: Instant, connection: &mut Connection, events: &mut Outbox) -> bool {
         let is_done = connection.transfer.as_ref().is_some_and(|one| one.step == Step::Answered);
         if !is_done || !connection.outgoing.is_empty() {

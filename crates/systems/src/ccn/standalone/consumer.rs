@@ -1,4 +1,4 @@
-//! What is chosen of a consumer outside trials.
+//! Settings of a consumer outside trials.
 
 use serde::{Deserialize, Serialize};
 use streamgauge_base::Duration;
@@ -11,7 +11,7 @@ use crate::standalone::ContentFault;
 /// The consumer's constants, and its forwarder's. Times in nanoseconds.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ConsumerSettings {
-    /// What chooses how many Interests are on their way.
+    /// Control of the Interests in flight.
     pub window_control: WindowControl,
     /// That number, or the most that a controller may choose.
     pub interest_window: u32,
@@ -24,16 +24,16 @@ pub struct ConsumerSettings {
     /// An object's size and version are asked for before its segments (NDN Technical Report 0019); without it they are asked
     /// for right away, which a producer must answer that is asked for no version.
     pub metadata: bool,
-    /// An Interest that comes again within that time of having been passed on is held for a copy.
+    /// An Interest repeated within this time after being passed on is held for a copy.
     pub suppression: Duration,
-    /// Data in bytes that the forwarder keeps for whoever asks again; 0 turns storing off.
+    /// Data in bytes that the forwarder keeps for later requests; 0 turns storing off.
     pub store_bytes: u64,
-    /// What goes first where there is no room in it.
+    /// Order of eviction when the store is full.
     pub store_policy: StorePolicy,
 }
 
 impl ConsumerSettings {
-    /// Those of a preset.
+    /// Returns those of a preset.
     pub fn of(preset: CcnPreset) -> Self {
         let ccn = CcnSettings::of(preset);
         ConsumerSettings {
@@ -49,7 +49,7 @@ impl ConsumerSettings {
         }
     }
 
-    /// With what is not chosen as today's.
+    /// Returns the constants, with today's values for those not chosen.
     pub fn constants(&self) -> CcnSettings {
         CcnSettings {
             window_control: self.window_control,
@@ -65,7 +65,7 @@ impl ConsumerSettings {
         }
     }
 
-    /// Refuses what cannot be run: the constant, what is wrong and what would be right.
+    /// Refuses settings that cannot be run: the constant, the fault and the remedy.
     pub fn check(&self) -> Result<(), ContentFault> {
         self.constants().check()
     }

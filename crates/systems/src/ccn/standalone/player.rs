@@ -1,4 +1,4 @@
-//! The player of what any producer has, over a face that it opens.
+//! The player of any producer's content, over a face that it opens.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -18,10 +18,10 @@ use crate::ccn::spec::CcnPreset;
 use crate::dash::{DashPlayer, DashPlayerSettings, PLAYERS, PlayerKind, Tally, player_of, seen};
 use crate::standalone::{ContentFault, Playable, Playing, Seen, names};
 
-/// Whose Interests they are: nonces are drawn by that name.
+/// The name by which nonces of its Interests are drawn.
 const OWNER: &str = "play";
 
-/// What the player's face is over.
+/// The transport of the player's face.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FaceOver {
@@ -49,14 +49,14 @@ pub struct CcnPlayerSettings {
     /// The player.
     #[serde(flatten)]
     pub player: DashPlayerSettings,
-    /// What its face is over.
+    /// The transport of its face.
     pub face: FaceOver,
     /// Its consumer.
     #[serde(flatten)]
     pub consumer: ConsumerSettings,
 }
 
-/// The player's host, with what it did.
+/// The player's host, with its counts.
 struct Viewed {
     host: Host<DashPlayer, ConsumerHost>,
     tally: Tally,
@@ -122,7 +122,7 @@ impl Playing for Viewed {
         self.host.player().is_unplayable()
     }
 
-    /// Initialisation and media segments of the pictures, in order.
+    /// Returns initialisation and media segments of the pictures, in order.
     fn take_kept(&mut self) -> Option<Vec<u8>> {
         self.host.player_mut().take_bytes().map(|chunk| chunk.head().to_vec())
     }

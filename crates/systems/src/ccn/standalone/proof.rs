@@ -1,8 +1,9 @@
-//! Whether who sends datagrams is where it says that it is.
+//! Proof that a sender of datagrams owns its address.
 //!
-//! A datagram's sender may be forged. As long as an address is not proven it is sent no more than came from it, so that
-//! nobody can have the producer send a stranger more than he sends himself. The proof is an Interest for a name that
-//! nobody can guess: whoever has that address refuses it with a Nack (NDNLPv2, NoRoute), or answers it.
+//! A datagram's sender may be forged. As long as an address is not proven it is sent no more than arrived
+//! from it: a forger cannot make the producer send a stranger more than the forger's own traffic. The proof
+//! is an Interest for a name that cannot be guessed: the owner of that address refuses it with a Nack
+//! (NDNLPv2, NoRoute), or answers it.
 
 use std::collections::VecDeque;
 
@@ -15,10 +16,10 @@ use crate::ccn::forwarder::FacePacket;
 /// Interests that wait for the proof.
 const MOST_HELD: usize = 16;
 
-/// The Interest stays with the other end: forwarders pass none on whose name begins so.
+/// The Interest stays with the other end: forwarders pass on none with a name that begins with this.
 const SCOPE: &[u8] = b"localhop";
 
-/// What is known of an address that is not proven.
+/// State of an address that is not proven.
 pub struct Unproven {
     /// That is asked for.
     name: Name,
@@ -29,7 +30,7 @@ pub struct Unproven {
 }
 
 impl Unproven {
-    /// Of an address from which nothing has come. Nobody may guess `seed`.
+    /// Returns the state of an address before its first datagram. `seed` must not be guessable.
     pub fn new(seed: u64) -> Self {
         let mut draws = RandomStream::named(seed, "ccn", "proof");
         let token = draws.bits().to_be_bytes();
@@ -37,12 +38,12 @@ impl Unproven {
         Unproven { name, draws, received: 0, sent: 0, held: VecDeque::new() }
     }
 
-    /// So many bytes came.
+    /// Notes that this many bytes arrived.
     pub fn came(&mut self, bytes: usize) {
         self.received += bytes as u64;
     }
 
-    /// Whether `datagrams` may be sent, all of which then count as sent.
+    /// Returns whether `datagrams` may be sent; all of them then count as sent.
     pub fn may_send(&mut self, datagrams: &[Chunk]) -> bool {
         let bytes: u64 = datagrams.iter().map(|datagram| datagram.len() as u64).sum();
         let fits = self.sent + bytes <= self.received;
@@ -60,7 +61,7 @@ impl Unproven {
         FacePacket::Interest(Interest { nonce, ..Interest::of(self.name.clone()) })
     }
 
-    /// A packet that proves the address.
+    /// Returns whether a packet proves the address.
     pub fn is_proof(&self, packet: &FacePacket) -> bool {
         match packet {
             FacePacket::Nack(_, interest) => interest.name == self.name,
@@ -69,7 +70,7 @@ impl Unproven {
         }
     }
 
-    /// The Interests that waited.
+    /// Returns the Interests that waited.
     pub fn held(self) -> VecDeque<(Interest, Option<PitToken>)> {
         self.held
     }

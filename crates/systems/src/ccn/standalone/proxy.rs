@@ -1,4 +1,4 @@
-//! The proxy between players of HTTP and a forwarder, whose face it opens.
+//! The proxy between players of HTTP and a forwarder, to which it opens a face.
 
 use serde::{Deserialize, Serialize};
 use streamgauge_base::{Event, Instant};
@@ -16,7 +16,7 @@ use crate::ccn::names::object_of;
 use crate::ccn::spec::CcnPreset;
 use crate::standalone::{Answered, ContentFault, Proxied, Proxying, names};
 
-/// Whose Interests they are: nonces are drawn by that name.
+/// The name by which nonces of its Interests are drawn.
 const OWNER: &str = "proxy";
 
 /// Data that the proxy's forwarder keeps, for players of the same, bytes.
@@ -27,7 +27,7 @@ const STORE_BYTES: u64 = 64 << 20;
 #[serde(transparent)]
 pub struct CcnProxySettings(pub ConsumerSettings);
 
-/// The consumer's host, and what became of its requests.
+/// The consumer's host, and the results of its requests.
 struct ProxyHost(ConsumerHost);
 
 impl App for ProxyHost {
@@ -74,6 +74,7 @@ impl Proxied for CcnProxySettings {
         let carrier = Carrier::Tcp { port: url.port().unwrap_or(PORT), settings: TcpSpec::default() };
         let mut host = ConsumerHost::new(prefix, &self.0.constants(), Face::opening(carrier), OWNER, seed);
         host.keep_answered();
+        host.lose_patience();
         Ok(Box::new(ProxyHost(host)))
     }
 }

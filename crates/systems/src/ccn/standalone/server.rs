@@ -1,4 +1,4 @@
-//! The producer among forwarders and consumers of a real network: who connects is a face.
+//! The producer among forwarders and consumers of a real network: each client is a face.
 
 use std::sync::Arc;
 
@@ -26,11 +26,11 @@ pub const PORT: u16 = 6363;
 /// Answers that wait for a connection; until they have gone no further Interest is read of it.
 const MOST_ANSWERS: usize = 16;
 
-/// A face over UDP is idle after that time at the latest: nobody closes it, and who sent a datagram may be another than it
-/// says.
+/// A face over UDP is idle after this time at the latest: no peer closes it, and the sender of a datagram may
+/// be forged.
 const LONGEST_SILENCE: Duration = Duration::from_secs(60);
 
-/// What is kept of Interests that come in parts; a consumer's are small.
+/// Limits of Interests that arrive in parts; a consumer's are small.
 const PARTS: ReassemblyLimits =
     ReassemblyLimits { packets: 8, bytes: 32 << 10, age: Duration::from_millis(500) };
 
@@ -38,19 +38,19 @@ const PARTS: ReassemblyLimits =
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CcnServerSettings {
-    /// What all names begin with, as an NDN URI.
+    /// The prefix of all names, as an NDN URI.
     pub prefix: String,
     /// Content of a Data packet, in bytes.
     pub chunk_bytes: u32,
     /// How long stored Data counts as fresh (NDN Packet Format Specification 0.3, FreshnessPeriod).
     pub freshness: Duration,
-    /// It refuses what it cannot answer; else it is silent.
+    /// It refuses Interests that it cannot answer; else it is silent.
     pub nacks: bool,
-    /// A face by which nothing came for so long is closed, over UDP after 60 s at the latest; 600 s is usual of faces over TCP
-    /// that others open (ndnd 1.5).
+    /// A face without arrivals for this time is closed, over UDP after 60 s at the latest; 600 s is usual for
+    /// faces over TCP that others open (ndnd 1.5).
     pub idle: Duration,
-    /// Over UDP an address is sent no more than came from it, until it is proven: who has it answers an Interest of ours.
-    /// Else any datagram is answered, also one whose sender is forged.
+    /// Over UDP an address is sent no more than arrived from it, until it is proven: its owner answers an
+    /// Interest of ours. Else any datagram is answered, also one with a forged sender.
     pub prove_addresses: bool,
     /// Shared by all clients of a server.
     #[serde(skip)]
@@ -148,15 +148,15 @@ impl App for ProducerFace {
                 self.is_lost = true;
                 self.face.fail(io);
             }
-            Input::Datagram(FIRST, datagram) => {
+            Input::Datagram { on: FIRST, bytes: datagram, .. } => {
                 self.unproven.iter_mut().for_each(|unproven| unproven.came(datagram.len()));
                 if let Some((packet, token)) = self.face.datagram(now, datagram) {
                     self.came(now, packet, token, io);
                 }
             }
-            // What it reads of a stream is read where there is room for the answers.
+            // A stream is read where there is room for the answers.
             Input::Readable(_) => {}
-            // Who has asked and finished gets his answers first.
+            // A client that has asked and finished gets its answers first.
             Input::Closed(FIRST, CloseReason::Finished) => {
                 self.work(now, io);
                 self.face.input(now, &input, io, &mut self.events);
@@ -209,6 +209,10 @@ impl Served for ProducerFace {
 
     fn is_proven(&self) -> bool {
         self.unproven.is_none()
+    }
+
+    fn may_be_quiet(&self) -> bool {
+        true
     }
 }
 
@@ -268,7 +272,7 @@ impl Clients for CcnServerSettings {
         Box::new(TurnAway::on(FIRST, no_room()))
     }
 
-    /// An Interest, or a part of what may be one.
+    /// Returns whether it may begin with an Interest, or a part of one.
     fn begins(&self, datagram: &Chunk) -> bool {
         LpPacket::read(datagram.clone()).is_ok_and(|packet| {
             let part = packet.is_fragmented();
@@ -286,7 +290,7 @@ impl Clients for CcnServerSettings {
     }
 
     fn turn_away_datagram(&self, datagram: &Chunk) -> Option<Chunk> {
-        // Nobody has proven anything: no answer is longer than what was asked.
+        // Without any proof no answer is longer than its request.
         let fits = |answer: &Chunk| !self.prove_addresses || answer.len() <= datagram.len();
         refusal(datagram.clone()).filter(fits)
     }

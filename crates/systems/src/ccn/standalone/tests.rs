@@ -1,3 +1,6 @@
+mod proxy;
+mod udp;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -9,14 +12,14 @@ use streamgauge_wire::ndn::{
 };
 
 use super::*;
-use crate::app::{App, ChannelError, ChannelId, CloseReason, Input, Io};
+use crate::app::{App, ChannelError, ChannelId, CloseReason, Envelope, Input, Io};
 use crate::carrier::Carrier;
 use crate::media::{self, OpenError, StoredFile};
 use crate::standalone::{Clients, Player, Proxy, Served, Server};
 
 const FIRST: ChannelId = ChannelId(0);
 
-/// One packaged file, whose bytes count up from its first.
+/// One packaged file; its bytes count up from its first.
 struct Folder(u8);
 
 struct File(Vec<u8>);
@@ -68,7 +71,7 @@ impl Io for Client {
         self.opened.push(carrier.clone());
         ChannelId(self.opened.len() as u32 - 1)
     }
-    fn send(&mut self, channel: ChannelId, datagram: Chunk) {
+    fn send_as(&mut self, channel: ChannelId, datagram: Chunk, _: Envelope) {
         // The one that was opened last, or that was there.
         assert!(channel.0 as usize + 1 == self.opened.len().max(1) && !self.closed);
         self.datagrams.push(datagram);
@@ -100,7 +103,8 @@ impl Client {
         reader.map(|packet| LpPacket::read(packet.unwrap()).unwrap()).collect()
     }
 
-    /// What the datagrams bring, each of which an Ethernet frame carries whole, and how many they are.
+    /// Returns the packets of the datagrams, which must each fit an Ethernet frame, and the number of
+    /// datagrams.
     fn pieced(&mut self) -> (Vec<LpPacket>, usize) {
         let mut reassembler = Reassembler::default();
         let datagrams = std::mem::take(&mut self.datagrams);
@@ -126,7 +130,7 @@ fn clients() -> Box<dyn Clients> {
     known.open(known.preset("ndn-today").unwrap(), None).map_err(|(_, why)| why).unwrap()
 }
 
-/// Of a network in which nobody forges an address.
+/// Returns the clients of a network without forged addresses.
 fn trusting() -> Box<dyn Clients> {
     let known = Server::of::<CcnServerSettings>();
     let mut settings = known.preset("ndn-today").unwrap();
@@ -146,7 +150,7 @@ fn interest(name: &str) -> Interest {
     Interest { nonce: Some(7), ..Interest::of(name.parse().unwrap()) }
 }
 
-/// What the server answers to these Interests.
+/// Returns the server's answers to these Interests.
 fn asked(server: &mut dyn Served, client: &mut Client, interests: &[Interest]) -> Vec<LpPacket> {
     client.sent.extend(interests.iter().map(Interest::write));
     server.handle(Instant::ZERO, Input::Readable(FIRST), client);
@@ -305,7 +309,7 @@ fn settings_are_checked_and_a_wrong_one_is_named() {
 
     let player = Player::of::<CcnPlayerSettings>();
     let settings = player.preset("dashjs", "tcp").unwrap();
-    // Those of the player stand beside those of the consumer.
+    // Those of the player are beside those of the consumer.
     for name in ["rule", "buffer", "interest_window", "retransmission", "store_bytes"] {
         assert!(settings.get(name).is_some(), "{name}");
     }
@@ -333,290 +337,11 @@ fn the_player_opens_its_face_and_asks_by_the_url_s_path() {
     assert_eq!(first.name, "/clip/a%20b/manifest.mpd/32=metadata".parse::<Name>().unwrap());
     assert!(first.can_be_prefix && first.must_be_fresh);
     assert_eq!(playing.figures(Instant::ZERO)["interests"], 1);
-    // Nothing has this name: the player is told at once.
+    // Nothing has this name: the player is notified at once.
     let none = Data { content_type: Some(3), ..Data::of(first.name, Chunk::default()) };
     client.sent.push_back(none.write());
     playing.handle(Instant::ZERO, Input::Readable(FIRST), &mut client);
     assert_eq!(playing.refused(), Some(404));
     let counted: BTreeMap<String, serde_json::Value> = playing.figures(Instant::ZERO).into_iter().collect();
     assert_eq!((&counted["interests"], &counted["interests_expired"]), (&json!(1), &json!(0)));
-}
-
-#[test]
-fn the_proxy_asks_beneath_its_url_and_again_when_its_face_is_gone() {
-    let proxy = Proxy::of::<CcnProxySettings>();
-    for preset in proxy.facts.presets {
-        assert!(proxy.open(proxy.preset(preset).unwrap(), "ndn://h/clip", 1).is_ok(), "{preset}");
-    }
-    let settings = proxy.preset("ndn-today").unwrap();
-    let mut wrong = settings.clone();
-    wrong["interest_tries"] = json!(0);
-    assert_eq!(proxy.open(wrong, "ndn://h/clip", 1).err().unwrap().0, Some("interest_tries"));
-
-    let mut running = proxy.open(settings, "ndn://h:7000/clip/a", 1).map_err(|(_, why)| why).unwrap();
-    let (second, mut player) = (Duration::from_secs(1), Two::default());
-    running.handle(Instant::ZERO, Input::Start, &mut player);
-    assert!(matches!(player.opened[..], [Carrier::Tcp { port: 7000, .. }]));
-    running.handle(Instant::ZERO, Input::Opened(FIRST), &mut player);
-    let accepted = Input::Accepted { channel: PLAYER, on: ChannelId(98) };
-    running.handle(Instant::ZERO, accepted, &mut player);
-    player.ask(running.as_mut(), Instant::ZERO, "GET /b.mpd HTTP/1.1\r\nHost: h\r\n\r\n");
-    let asked = player.packets();
-    assert!(asked.iter().any(|name| name.starts_with(&"/clip/a/b.mpd".parse().unwrap())), "{asked:?}");
-
-    // Whoever asks while nobody can be asked is refused at once, and who asks later has another connection tried.
-    running.handle(Instant::ZERO, Input::Closed(FIRST, CloseReason::Reset), &mut player);
-    let nobody = crate::app::ChannelError::Host("nobody".into());
-    let later = Instant::ZERO + second * 5;
-    running.handle(later, Input::Timeout, &mut player);
-    assert_eq!(player.opened.len(), 2);
-    running.handle(later, Input::Refused(ChannelId(1), &nobody), &mut player);
-    assert!(player.answer().starts_with("HTTP/1.1 502"));
-    player.ask(running.as_mut(), later, "GET /c.mpd HTTP/1.1\r\nHost: h\r\n\r\n");
-    assert!(player.answer().starts_with("HTTP/1.1 502") && player.opened.len() == 2);
-    player.ask(running.as_mut(), later + second, "GET /c.mpd HTTP/1.1\r\nHost: h\r\n\r\n");
-    assert_eq!((player.opened.len(), player.answer().as_str()), (3, ""));
-    let told = std::iter::from_fn(|| running.next_answered()).map(|one| (one.path, one.status, one.bytes));
-    let told: Vec<_> = told.collect();
-    assert_eq!(told, [("/b.mpd".into(), Some(502), 0), ("/c.mpd".into(), Some(502), 0)]);
-}
-
-const PLAYER: ChannelId = ChannelId(99);
-
-/// A player's connection, and those to others.
-#[derive(Default)]
-struct Two {
-    asks: VecDeque<Chunk>,
-    answered: Vec<u8>,
-    sent: Vec<u8>,
-    opened: Vec<Carrier>,
-}
-
-impl Io for Two {
-    fn open(&mut self, carrier: &Carrier) -> ChannelId {
-        self.opened.push(carrier.clone());
-        ChannelId(self.opened.len() as u32 - 1)
-    }
-    fn send(&mut self, _: ChannelId, _: Chunk) {}
-    fn write(&mut self, channel: ChannelId, chunk: Chunk) -> usize {
-        let to = if channel == PLAYER { &mut self.answered } else { &mut self.sent };
-        to.extend(chunk.head());
-        chunk.len()
-    }
-    fn read(&mut self, channel: ChannelId, _: usize) -> Option<Chunk> {
-        self.asks.pop_front().filter(|_| channel == PLAYER)
-    }
-    fn close(&mut self, _: ChannelId) {}
-    fn port(&self, _: ChannelId) -> Option<u16> {
-        None
-    }
-    fn direct(&mut self, _: ChannelId, _: u16) {}
-}
-
-impl Two {
-    fn ask(&mut self, proxy: &mut dyn App, now: Instant, request: &str) {
-        self.asks.push_back(Chunk::bytes(request.as_bytes().to_vec()));
-        proxy.handle(now, Input::Readable(PLAYER), self);
-    }
-
-    fn answer(&mut self) -> String {
-        String::from_utf8(std::mem::take(&mut self.answered)).unwrap()
-    }
-
-    /// The names of the Interests that went out.
-    fn packets(&mut self) -> Vec<Name> {
-        let mut reader = Reader::default();
-        reader.push(Chunk::bytes(std::mem::take(&mut self.sent)));
-        reader
-            .map(|packet| {
-                match Packet::read(LpPacket::read(packet.unwrap()).unwrap().fragment.as_ref().unwrap()) {
-                    Ok(Packet::Interest(interest)) => interest.name,
-                    other => panic!("{other:?}"),
-                }
-            })
-            .collect()
-    }
-}
-
-#[test]
-fn over_udp_data_comes_in_parts_and_tokens_come_back() {
-    let mut server = trusting().datagram_machine(Arc::new(Folder(0)), "session 1", 1);
-    let mut client = Client::default();
-    server.handle(Instant::ZERO, Input::Start, &mut client);
-    let token: Box<[u8]> = [1, 2, 3, 4, 5, 6].into();
-    let of = |name: &str| LpPacket { pit_token: Some(token.clone()), ..LpPacket::of(interest(name).write()) };
-    let mut give = |server: &mut dyn Served, datagram: &Chunk| {
-        server.handle(Instant::ZERO, Input::Datagram(FIRST, datagram), &mut client);
-        client.pieced()
-    };
-    let (whole, parts) = give(server.as_mut(), &of("/clip/b/x%201.ts/seg=0").write());
-    assert_eq!((whole.len(), parts, whole[0].pit_token.as_ref()), (1, 6, Some(&token)));
-    assert_eq!(data(&whole[0]).content.len(), 8000);
-    assert_eq!(server.plays_over(), Some("udp"));
-    let (no, parts) = give(server.as_mut(), &of("/clip/none/seg=0").write());
-    assert_eq!((data(&no[0]).content_type, parts, no[0].pit_token.as_ref()), (Some(3), 1, Some(&token)));
-    // What is no packet is dropped, and the face stays.
-    for wrong in [&b""[..], b"hello", &[5, 2, 10, 0], &[0x64, 0]] {
-        assert_eq!(give(server.as_mut(), &Chunk::bytes(wrong)).1, 0, "{wrong:?}");
-    }
-    // An Interest may come in parts itself.
-    let parts = Fragmenter::of(40, 9).cut(&of("/clip/b/x%201.ts/seg=2")).unwrap();
-    let answers: Vec<_> = parts.iter().map(|part| give(server.as_mut(), part).0).collect();
-    assert!(parts.len() > 1 && answers[..parts.len() - 1].iter().all(Vec::is_empty));
-    assert_eq!(answers.last().unwrap()[0].pit_token.as_ref(), Some(&token));
-    assert_eq!(server.counts()[..3], [("interests_received", 3), ("data_sent", 2), ("interests_refused", 1)]);
-}
-
-#[test]
-fn an_address_that_is_not_proven_is_sent_no_more_than_came_from_it() {
-    let mut server = clients().datagram_machine(Arc::new(Folder(0)), "session 1", 1);
-    let mut client = Client::default();
-    server.handle(Instant::ZERO, Input::Start, &mut client);
-    let (mut came, mut sent) = (0, 0);
-    let names =
-        ["/clip/b/x%201.ts/seg=0", "/elsewhere/a", "/clip/none/seg=0", "/x", "/clip/b/x%201.ts/seg=1"];
-    let mut proof = None;
-    for name in names.iter().cycle().take(40) {
-        let asked = interest(name).write();
-        came += asked.len();
-        server.handle(Instant::ZERO, Input::Datagram(FIRST, &asked), &mut client);
-        for datagram in std::mem::take(&mut client.datagrams) {
-            sent += datagram.len();
-            assert!(sent <= came, "{name}");
-            proof = Some(datagram);
-        }
-    }
-    assert!(!server.is_proven() && server.plays_over().is_none());
-    let Ok(Packet::Interest(asked)) = Packet::read(&proof.unwrap()) else {
-        panic!("an Interest asks for it")
-    };
-    assert_eq!(asked.name.get(0).map(|scope| scope.value().to_vec()), Some(b"localhop".to_vec()));
-    // A guess proves nothing, and neither does an Interest for that name.
-    let guess = Interest { nonce: Some(1), ..Interest::of("/localhop/12345678".parse().unwrap()) };
-    for wrong in [LpPacket::nack(NackReason::NoRoute, guess.write()).write(), asked.write()] {
-        server.handle(Instant::ZERO, Input::Datagram(FIRST, &wrong), &mut client);
-        client.datagrams.clear();
-        assert!(!server.is_proven());
-    }
-    let nack = LpPacket::nack(NackReason::NoRoute, asked.write()).write();
-    server.handle(Instant::ZERO, Input::Datagram(FIRST, &nack), &mut client);
-    let (answers, _) = client.pieced();
-    assert!(server.is_proven() && answers.len() == 16, "what waited is answered: {}", answers.len());
-    server.handle(Instant::ZERO, Input::Datagram(FIRST, &interest(names[0]).write()), &mut client);
-    assert_eq!(client.datagrams.len(), 6);
-}
-
-#[test]
-fn an_interest_that_is_as_long_as_its_answer_is_answered_at_once() {
-    let mut server = clients().datagram_machine(Arc::new(Folder(0)), "session 1", 1);
-    let mut client = Client::default();
-    server.handle(Instant::ZERO, Input::Start, &mut client);
-    let mut long = interest("/clip/none/seg=0");
-    long.forwarding_hint = Some(vec![8; 400].into());
-    server.handle(Instant::ZERO, Input::Datagram(FIRST, &long.write()), &mut client);
-    assert_eq!((client.datagrams.len(), server.is_proven()), (1, false));
-}
-
-#[test]
-fn parts_are_counted_from_a_number_that_was_drawn() {
-    let (mut server, mut client) =
-        (trusting().datagram_machine(Arc::new(Folder(0)), "session 1", 77), Client::default());
-    server.handle(Instant::ZERO, Input::Start, &mut client);
-    let asked = interest("/clip/b/x%201.ts/seg=0").write();
-    server.handle(Instant::ZERO, Input::Datagram(FIRST, &asked), &mut client);
-    let first = LpPacket::read(client.datagrams.swap_remove(0)).unwrap();
-    assert_eq!((first.sequence, first.frag_index), (Some(77), Some(0)));
-}
-
-#[test]
-fn who_is_silent_over_udp_has_gone_after_a_minute() {
-    let mut server = clients().datagram_machine(Arc::new(Folder(0)), "session 1", 1);
-    let mut client = Client::default();
-    let (start, minute) = (Instant::from_nanos(5), Duration::from_secs(60));
-    server.handle(start, Input::Start, &mut client);
-    assert_eq!(server.poll_timeout(), Some(start + minute));
-    let heard = start + Duration::from_secs(59);
-    server.handle(heard, Input::Datagram(FIRST, &interest("/clip/x").write()), &mut client);
-    // What is none is no sign of life.
-    server.handle(
-        heard + Duration::from_secs(30),
-        Input::Datagram(FIRST, &Chunk::bytes(*b"hello")),
-        &mut client,
-    );
-    assert_eq!(server.poll_timeout(), Some(heard + minute));
-    server.handle(heard + minute, Input::Timeout, &mut client);
-    assert!(client.closed && server.has_lost_its_client() && server.poll_timeout().is_none());
-    server.handle(heard + minute, Input::Datagram(FIRST, &interest("/clip/x").write()), &mut client);
-
-    let known = Server::of::<CcnServerSettings>();
-    let preset = known.preset("ndn-today").unwrap();
-    let sooner = known.open(preset, Some(Duration::from_secs(7))).map_err(|(_, why)| why).unwrap();
-    let mut server = sooner.datagram_machine(Arc::new(Folder(0)), "session 1", 1);
-    server.handle(Instant::ZERO, Input::Start, &mut client);
-    assert_eq!(server.poll_timeout(), Some(Instant::ZERO + Duration::from_secs(7)));
-}
-
-#[test]
-fn a_datagram_begins_a_face_if_it_is_an_interest_or_a_part() {
-    assert!(Server::of::<CcnServerSettings>().facts.datagrams);
-    let clients = clients();
-    let token: Box<[u8]> = [7; 4].into();
-    let asked = LpPacket {
-        pit_token: Some(token.clone()),
-        ..LpPacket::of(interest("/clip/b/x%201.ts/seg=2").write())
-    };
-    for begins in [asked.write(), Fragmenter::of(36, 0).cut(&asked).unwrap().swap_remove(1)] {
-        assert!(clients.begins(&begins));
-    }
-    let answer = Data::of("/clip/x".parse().unwrap(), Chunk::bytes(*b"x")).write();
-    let back = LpPacket::nack(NackReason::NoRoute, interest("/clip/x").write()).write();
-    for other in [answer, back, Chunk::bytes(*b"hello"), Chunk::default(), Chunk::bytes([0x64, 0])] {
-        assert!(!clients.begins(&other), "{other:?}");
-        assert!(clients.turn_away_datagram(&Chunk::bytes(*b"hello")).is_none());
-    }
-    assert!(clients.turn_away_datagram(&asked.write()).is_none(), "it would be longer than what was asked");
-    let nack = LpPacket::read(trusting().turn_away_datagram(&asked.write()).unwrap()).unwrap();
-    assert_eq!((nack.nack, nack.pit_token), (Some(NackReason::Congestion), Some(token)));
-}
-
-#[test]
-fn the_player_s_face_may_be_over_udp() {
-    let player = Player::of::<CcnPlayerSettings>();
-    assert_eq!(
-        (player.facts.transports, player.facts.without_connection),
-        (&["tcp", "udp"][..], &["udp"][..])
-    );
-    let open = || {
-        let settings = player.preset("dashjs", "udp").unwrap();
-        player.open(settings, "ndn://h:7000/clip/manifest.mpd", false, 1).map_err(|(_, why)| why).unwrap()
-    };
-    let (mut playing, mut client) = (open(), Client::default());
-    playing.handle(Instant::ZERO, Input::Start, &mut client);
-    assert!(matches!(client.opened[..], [Carrier::Udp { port: 7000, .. }]));
-    let (packets, _) = client.pieced();
-    let Ok(Packet::Interest(first)) = Packet::read(packets[0].fragment.as_ref().unwrap()) else { panic!() };
-    assert_eq!(first.name, "/clip/manifest.mpd/32=metadata".parse::<Name>().unwrap());
-    assert_eq!(playing.carried_by(), "NDN (UDP face)");
-    let none = Data { content_type: Some(3), ..Data::of(first.name, Chunk::default()) };
-    playing.handle(Instant::ZERO, Input::Datagram(FIRST, &none.write()), &mut client);
-    assert_eq!(playing.refused(), Some(404));
-
-    // A face that could not be opened is down, and is opened again over UDP for what is asked later.
-    let (mut playing, mut client) = (open(), Client::default());
-    playing.handle(Instant::ZERO, Input::Start, &mut client);
-    client.datagrams.clear();
-    playing.handle(
-        Instant::ZERO,
-        Input::Refused(FIRST, &ChannelError::NoListener { port: 7000 }),
-        &mut client,
-    );
-    let said: Vec<_> = std::iter::from_fn(|| playing.poll_event()).collect();
-    assert!(said.iter().any(|event| event.name == "face_down" && event.reason.contains("7000")));
-    playing.handle(Instant::ZERO, Input::Timeout, &mut client);
-    assert!(client.datagrams.is_empty() && client.opened.len() == 1);
-    while client.opened.len() == 1 {
-        let at = playing.poll_timeout().unwrap();
-        playing.handle(at, Input::Timeout, &mut client);
-    }
-    assert!(matches!(client.opened[1], Carrier::Udp { port: 7000, .. }) && !client.datagrams.is_empty());
 }

@@ -1,14 +1,13 @@
-//! Acknowledgements of Reliable UDP: each packet that arrives, also one that had come before, soon and together with
-//! others.
+//! Acknowledgements of Reliable UDP: each packet that arrives, also a duplicate, soon and together with others.
 
 use streamgauge_base::{Duration, Instant};
 use streamgauge_wire::reliable_udp::AckPacket;
 use streamgauge_wire::rtcp::{self, Packet};
 
-/// So many packets are acknowledged at once without waiting for more, so that little waits to be sent.
+/// This many packets are acknowledged at once without waiting for more, so that little waits to be sent.
 const MOST_WAITING: usize = 128;
 
-/// What of one stream has yet to be acknowledged.
+/// Packets of one stream that have yet to be acknowledged.
 #[derive(Default)]
 pub struct Acks {
     waiting: Vec<u16>,
@@ -16,20 +15,20 @@ pub struct Acks {
 }
 
 impl Acks {
-    /// Packet `sequence` arrived; its acknowledgement waits at most `delay`.
+    /// Notes that packet `sequence` arrived; its acknowledgement waits at most `delay`.
     pub fn arrived(&mut self, now: Instant, sequence: u16, delay: Duration) {
         self.waiting.push(sequence);
         let due = if self.waiting.len() >= MOST_WAITING { now } else { now + delay };
         self.due = Some(self.due.map_or(due, |at| at.min(due)));
     }
 
-    /// When `take` has something.
+    /// Returns when `take` next has a datagram.
     pub fn due(&self) -> Option<Instant> {
         self.due
     }
 
-    /// The datagram that is due by `now`: a receiver report without blocks, as RFC 3550 section 6.1 wants one first,
-    /// and the acknowledgements.
+    /// Returns the datagram that is due by `now`: a receiver report without blocks, as RFC 3550 section 6.1 requires
+    /// one first, and the acknowledgements.
     pub fn take(&mut self, now: Instant, receiver_ssrc: u32, stream_ssrc: u32) -> Option<Vec<u8>> {
         self.due.take_if(|at| *at <= now)?;
         let acks = AckPacket::of(receiver_ssrc, stream_ssrc, &self.waiting);

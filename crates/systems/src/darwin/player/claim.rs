@@ -1,11 +1,13 @@
-//! What PLAY's answer says of a track's packets (RTP-Info, RFC 2326 section 12.33), until a packet shows whether it holds.
+//! The claims of PLAY's answer about a track's packets (RTP-Info, RFC 2326 section 12.33), until a packet shows whether
+//! they hold.
 //!
-//! Cameras write zeros there, the numbers of another track, or those of an earlier session. What a server sends decides.
+//! Cameras write zeros there, the numbers of another track, or those of an earlier session. The packets of the server
+//! decide.
 
 use streamgauge_base::{Duration, Instant};
 
-/// How far the first packet may be from the one that is said to be first: behind it, as reordering goes, and before it,
-/// as losses go (RFC 3550 appendix A.1).
+/// Greatest distance of the first packet from the one announced as first: behind it, because of reordering, and before
+/// it, because of losses (RFC 3550 appendix A.1).
 const MOST_BEHIND: i16 = 100;
 const MOST_AHEAD: i16 = 3_000;
 
@@ -13,7 +15,8 @@ const MOST_AHEAD: i16 = 3_000;
 /// after it a track may begin.
 const KEY_FRAMES_APART: Duration = Duration::from_secs(10);
 
-/// Timestamps this near to each other are the same but for a rounding, or for what decoders need before the start.
+/// Timestamps this near to each other are the same but for a rounding, or for the frames that decoders need before the
+/// start.
 const NEAR: Duration = Duration::from_secs(1);
 
 /// RTP-Info of one track.
@@ -23,17 +26,17 @@ pub struct Claim {
     pub seq: Option<u16>,
     /// The timestamp of the media's time `at`.
     pub rtptime: Option<u32>,
-    /// Where the range begins.
+    /// Start of the range.
     pub at: Duration,
-    /// Where the media ends, if it is known.
+    /// The end of the media, if it is known.
     pub end: Option<Duration>,
-    /// Play begins with it. Else it goes on after a pause, and packets from before the pause may still come.
+    /// Play begins with it. Play begins with it.
     pub begins: bool,
-    /// When the answer came.
+    /// Arrival time of the answer.
     pub since: Instant,
 }
 
-/// What holds of a claim.
+/// The parts of a claim that hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Judged {
     /// The number of the first packet.
@@ -51,7 +54,8 @@ impl Claim {
             return None;
         }
         let seq_fits = ahead.is_none_or(|ahead| (-MOST_BEHIND..=MOST_AHEAD).contains(&ahead));
-        // A server sends at the media's pace: of what was lost before the first packet, as much as time has passed.
+        // A server sends at the media's pace: as much as fits the time that has passed may have been lost before the
+        // first packet.
         let room = if seq_fits { KEY_FRAMES_APART } else { NEAR };
         let latest = room + now.saturating_since(self.since);
         let earliest = NEAR + self.at.min(if seq_fits { KEY_FRAMES_APART } else { Duration::ZERO });
@@ -72,7 +76,7 @@ impl Claim {
         })
     }
 
-    /// Names in words what does not hold, of a first packet with these numbers; `None` if all does.
+    /// Names in words the claims that do not hold, for a first packet with these numbers; `None` if all do.
     pub fn passed_over(&self, judged: Judged, sequence: u16, timestamp: u32) -> Option<String> {
         let wrong = |name: &str, said: Option<String>, holds: bool, came: String| {
             said.filter(|_| !holds).map(|said| format!("{name} {said}, where the first packet has {came}"))
@@ -103,7 +107,7 @@ mod tests {
         Claim { seq, rtptime, at: Duration::ZERO, end, begins: true, since: Instant::ZERO }
     }
 
-    /// Of a first packet with number 34211 and timestamp 123456789: whether seq and rtptime hold.
+    /// Returns whether seq and rtptime hold for a first packet with number 34211 and timestamp 123456789.
     fn holds(seq: u16, rtptime: u32) -> (bool, bool) {
         let judged =
             claim(Some(seq), Some(rtptime)).judge(Instant::ZERO, 34_211, 123_456_789, CLOCK).unwrap();

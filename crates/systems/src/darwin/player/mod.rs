@@ -32,7 +32,7 @@ use crate::rtsp::{Backlog, Client, Step};
 /// How long the response to TEARDOWN is waited for.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// Packets kept that overtook the response to PLAY, which says what their timestamps mean.
+/// Packets kept that overtook the response to PLAY, which gives their timestamps a meaning.
 const MOST_EARLY: usize = 1_024;
 
 /// Bytes read from the connection at once.
@@ -49,46 +49,46 @@ enum Phase {
     Playing { server_holds: bool },
     /// TEARDOWN was sent; the connection is closed at this time at the latest.
     Leaving { until: Instant },
-    /// All is said.
+    /// The session is over.
     Gone,
 }
 
 /// Plays one URL.
 ///
-/// Events: `media_end` (value: frames shown; its reason says what ended the session), `playout_start` (s since PLAY was
-/// sent), `frame_shown` (value: the frame's number), `frame_late` (s) and `frame_incomplete` (packets missing, as far as
-/// known), `stall` (value: the frame waited for) and `resume` (s stalled), `buffer` (s of media held, at most each
-/// 0.5 s); with each receiver report `jitter` (s), `fraction_lost` (1) and `cumulative_lost` (packets). Frames are those
-/// of the first track with pictures, or else of the first.
+/// Events: `media_end` (value: frames shown; its reason names the end of the session), `playout_start` (s since PLAY
+/// was sent), `frame_shown` (value: the frame's number), `frame_late` (s) and `frame_incomplete` (packets missing, as
+/// far as known), `stall` (value: the frame waited for) and `resume` (s stalled), `buffer` (s of media held, at most
+/// each 0.5 s); with each receiver report `jitter` (s), `fraction_lost` (1) and `cumulative_lost` (packets). Frames are
+/// those of the first track with pictures, or else of the first.
 pub struct DarwinPlayer {
     settings: PlayerSettings,
-    /// Or what is wrong with the URL.
+    /// Or the fault in the URL.
     client: Result<Client, String>,
     ssrc: u32,
     reader: Reader,
     connection: Backlog,
     phase: Phase,
     tracks: Vec<Track>,
-    /// The track of which events speak.
+    /// The track that events describe.
     main: usize,
     /// From PLAY on.
     playout: Option<Playout>,
-    /// How long the media is, as its description says.
+    /// Length of the media, from its description.
     duration: Option<Duration>,
-    /// Where play begins in the media.
+    /// Start of play in the media.
     from: Duration,
-    /// The description has one track: its end is the presentation's.
+    /// Whether the description has one track: its end is the presentation's.
     alone: bool,
     /// Tracks that are not played, each with the reason.
     left_out: Vec<String>,
     /// Headers that were passed over, each with the reason.
     passed_over: Vec<String>,
-    /// Over UDP, media that came before the response to PLAY.
+    /// Over UDP, media that arrived before the response to PLAY.
     early: Vec<(usize, Chunk)>,
-    /// When PLAY was first sent.
+    /// Time when PLAY was first sent.
     play_asked: Option<Instant>,
     paused: bool,
-    /// When something last came: of the media, once it is asked for.
+    /// Time of the last arrival: of media, once it is requested.
     heard: Instant,
     reports: Reports,
     next_report: Option<Instant>,
@@ -100,7 +100,7 @@ pub struct DarwinPlayer {
 }
 
 impl DarwinPlayer {
-    /// Plays what `url` names. The SSRC and the times of reports are drawn from `seed` and `flow`.
+    /// Makes a player of `url`. The SSRC and the times of reports are drawn from `seed` and `flow`.
     pub fn new(settings: PlayerSettings, url: &str, flow: &str, seed: u64) -> Self {
         DarwinPlayer {
             client: Client::new(url),
@@ -133,19 +133,19 @@ impl DarwinPlayer {
         }
     }
 
-    /// Keeps the units that come for `take_unit`; a trial keeps nothing. Call it before the start.
+    /// Keeps the received units for `take_unit`; a trial keeps nothing. Call it before the start.
     pub fn keep_units(&mut self, keep: bool) {
         self.keep = keep;
     }
 
-    /// The next unit that has been shown or given up, in its track's order of decoding: up to 16 of a track wait for one
-    /// that is decoded before them and shown after them, until the end.
+    /// Returns the next unit that has been shown or given up, in its track's order of decoding: up to 16 of a track
+    /// wait for one that is decoded before them and shown after them, until the end.
     pub fn take_unit(&mut self) -> Option<ReceivedUnit> {
         self.playout.as_mut()?.take_unit()
     }
 
-    /// The track of which events speak, by its number among those of `take_unit`, and what the server says of it: that
-    /// with pictures, or else the first. `None` before it is known.
+    /// Returns the track that events describe, by its number among those of `take_unit`, and its description by the
+    /// server: that with pictures, or else the first. `None` before it is known.
     pub fn main_track(&self) -> Option<(usize, &TrackDescription)> {
         self.tracks.get(self.main).map(|track| (self.main, &track.description))
     }
@@ -155,7 +155,7 @@ impl DarwinPlayer {
         &self.left_out
     }
 
-    /// What the server said and what it sent shows to be wrong, each with the reason.
+    /// Returns the server's claims that its packets disprove, each with the reason.
     pub(super) fn passed_over(&self) -> Vec<String> {
         let of_tracks = self.tracks.iter().filter_map(|track| {
             let wrong = track.passed_over.as_ref()?;
@@ -164,17 +164,18 @@ impl DarwinPlayer {
         self.passed_over.iter().cloned().chain(of_tracks).collect()
     }
 
-    /// The status of the last answer that was no success: a player goes on without some things, without others it ends.
+    /// Returns the status of the last answer that was no success: a player continues without some things, without
+    /// others it ends.
     pub(super) fn refused(&self) -> Option<u16> {
         self.refused
     }
 
-    /// RTCP that was sent by UDP.
+    /// Returns the count of RTCP datagrams sent by UDP.
     pub(super) fn rtcp_datagrams(&self) -> u64 {
         self.rtcp_datagrams
     }
 
-    /// Reliable UDP was granted.
+    /// Returns whether Reliable UDP was granted.
     pub(super) fn has_reliable_udp(&self) -> bool {
         self.tracks.iter().any(|track| track.reliable)
     }
@@ -183,7 +184,7 @@ impl DarwinPlayer {
         matches!(self.phase, Phase::Playing { .. })
     }
 
-    /// The track's packet came.
+    /// Handles a packet of the track's media.
     fn media(&mut self, now: Instant, track: usize, packet: &Chunk) {
         self.heard = now;
         let Some(playout) = &mut self.playout else {
@@ -227,7 +228,7 @@ impl DarwinPlayer {
     }
 
     fn datagram(&mut self, now: Instant, input: Input<'_>) {
-        let Input::Datagram(channel, datagram) = input else { return };
+        let Input::Datagram { on: channel, bytes: datagram, .. } = input else { return };
         let place = self.tracks.iter().zip(0..).find_map(|(track, index)| {
             let (rtp, rtcp) = track.channels?;
             (channel == rtp || channel == rtcp).then_some(index)
@@ -237,8 +238,8 @@ impl DarwinPlayer {
         }
     }
 
-    /// Takes a packet of a track's pair of channels. Which of them it came by does not matter: RTCP's types are none of
-    /// RTP's (RFC 5761 section 4).
+    /// Handles a packet of a track's pair of channels. Either channel may carry it: RTCP's types are none of RTP's (RFC
+    /// 5761 section 4).
     fn packet(&mut self, now: Instant, track: usize, packet: &Chunk) {
         if packet.head().get(1).is_some_and(|kind| (200..=207).contains(kind)) {
             self.control(now, track, packet);
@@ -247,14 +248,14 @@ impl DarwinPlayer {
         }
     }
 
-    /// The track whose packets come by `channel` of the connection.
+    /// Returns the track with packets on `channel` of the connection.
     fn track_of(&mut self, channel: u8, packet: &Chunk) -> Option<usize> {
         let has =
             |track: &Track| track.interleaved.is_some_and(|(rtp, rtcp)| channel == rtp || channel == rtcp);
         if let Some(index) = self.tracks.iter().position(has) {
             return Some(index);
         }
-        // Some servers use other channels than they said.
+        // Some servers use other channels than they announced.
         let is_its = |track: &Track| track.interleaved.is_some() && track.source.is_awaited(packet);
         let index = self.tracks.iter().position(is_its)?;
         self.tracks[index].interleaved = Some((channel, channel.wrapping_add(1)));
@@ -274,7 +275,7 @@ impl DarwinPlayer {
                             self.packet(now, track, &packet);
                         }
                     }
-                    // Who asks on and on and takes no answer gets none.
+                    // Drops a peer that keeps sending requests without reading replies.
                     Ok(RtspItem::Request(_)) if self.connection.is_full() => {}
                     Ok(RtspItem::Request(request)) => self.connection.push(Client::answer(&request), io),
                     Ok(RtspItem::Response(response)) => {
@@ -327,7 +328,7 @@ impl DarwinPlayer {
         }
     }
 
-    /// What the playout can say in a client report.
+    /// Returns the playout's part of a client report.
     fn client_report(&self, now: Instant, track: usize) -> ClientReport {
         let overbuffer_window = self.settings.overbuffer_window;
         let Some(playout) = self.playout.as_ref().filter(|_| track == self.main) else {
@@ -347,7 +348,7 @@ impl DarwinPlayer {
         }
     }
 
-    /// Asks the server to hold or to go on, if it does not do what is wanted.
+    /// Asks the server to hold or to continue, if its state differs from the wanted one.
     fn steer(&mut self, now: Instant, io: &mut dyn Io) {
         let Ok(client) = &mut self.client else { return };
         if client.asked().is_some() || !self.connection.is_open() {
@@ -363,7 +364,7 @@ impl DarwinPlayer {
         }
     }
 
-    /// Ends at once, and says why.
+    /// Ends at once, and records why.
     fn give_up(&mut self, now: Instant, why: impl Into<Cow<'static, str>>, io: &mut dyn Io) {
         match &mut self.playout {
             Some(playout) => playout.end(now, why, &mut self.events),
@@ -375,7 +376,7 @@ impl DarwinPlayer {
         self.leave(now, io);
     }
 
-    /// Says goodbye.
+    /// Sends the goodbye.
     fn leave(&mut self, now: Instant, io: &mut dyn Io) {
         if matches!(self.phase, Phase::Leaving { .. } | Phase::Gone) {
             return;
@@ -403,7 +404,7 @@ impl DarwinPlayer {
         }
     }
 
-    /// When silence ends the session.
+    /// Returns when silence ends the session.
     fn patience_ends(&self) -> Option<Instant> {
         let limit = self.settings.give_up_after;
         match self.phase {
@@ -424,7 +425,7 @@ impl DarwinPlayer {
         }
     }
 
-    /// Does what is due.
+    /// Does all due work.
     fn work(&mut self, now: Instant, io: &mut dyn Io) {
         if self.patience_ends().is_some_and(|at| at <= now) {
             self.lose_patience(now, io);
@@ -468,7 +469,7 @@ impl App for DarwinPlayer {
                 self.heard = now;
                 self.begin(now, io);
             }
-            Input::Datagram(..) => self.datagram(now, input),
+            Input::Datagram { .. } => self.datagram(now, input),
             Input::Readable(RTSP) => self.read(now, io),
             Input::Writable(RTSP) => self.connection.flush(io),
             Input::Refused(RTSP, _) => self.closed(now, "the server could not be reached", io),

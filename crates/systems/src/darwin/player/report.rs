@@ -1,41 +1,41 @@
-//! What a viewer would say of the session.
+//! A viewer's report of the session.
 
 use streamgauge_base::{Duration, Instant};
 
 use super::DarwinPlayer;
 use crate::playout::PlayoutStats;
 
-/// Counts of a session, over all its tracks where nothing else is said.
+/// Counts of a session, over all its tracks unless noted otherwise.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct PlayerReport {
     /// Reliable UDP was granted.
     pub reliable_udp: bool,
-    /// RTP packets that came, duplicates included.
+    /// RTP packets that arrived, duplicates included.
     pub packets: u64,
     /// Their bytes, RTP headers included.
     pub bytes: u64,
-    /// Packets that never came, though later ones did.
+    /// Packets that never arrived, though later ones did.
     pub lost: u64,
-    /// Packets that had come before.
+    /// Packets that had arrived before.
     pub duplicates: u64,
-    /// Packets that came for the first time behind a later one: over a path that keeps the order, retransmissions.
+    /// Packets that first arrived behind a later one: over a path that keeps the order, retransmissions.
     pub retransmitted: u64,
     /// Interarrival jitter of the pictures' track (RFC 3550 section 6.4.1).
     pub jitter: Duration,
-    /// What became of the pictures.
+    /// The fates of the pictures.
     pub frames: PlayoutStats,
     /// From PLAY to the first picture's time.
     pub startup: Option<Duration>,
-    /// Pictures held, from where play is to the newest that came.
+    /// Pictures held, from the play position to the newest that arrived.
     pub buffer: Duration,
     /// Where play is in the media.
     pub position: Duration,
-    /// The media's length, if the description says.
+    /// The media's length, if the description has it.
     pub duration: Option<Duration>,
 }
 
 impl DarwinPlayer {
-    /// What came and what was shown by `now`.
+    /// Returns the packets received and the pictures shown by `now`.
     pub fn report_at(&mut self, now: Instant) -> PlayerReport {
         let mut report = PlayerReport {
             reliable_udp: self.tracks.iter().any(|track| track.reliable),

@@ -1,8 +1,8 @@
 //! Every constant of the player, by name and with its source.
 //!
-//! "The server" is Apple's public Darwin Streaming Server 6.0.3; what it sends and what it does with a header were
-//! read and measured there. "A trace" is a published RTSP trace of QuickTime 6.5 and 7.4. "Ours" is what nobody
-//! published, and the reason for our choice.
+//! "The server" is Apple's public Darwin Streaming Server 6.0.3; its packets and its handling of headers were read and
+//! measured there. "A trace" is a published RTSP trace of QuickTime 6.5 and 7.4. "Ours" has no published source, and
+//! gives the reason for our choice.
 
 use serde::{Deserialize, Serialize};
 use streamgauge_base::Duration;
@@ -10,7 +10,7 @@ use streamgauge_plan::{Kind, Parameter, check_bounds, setting, settings};
 
 use crate::rtsp::MediaTransport;
 
-/// In nanoseconds.
+/// A millisecond in nanoseconds.
 const MS: f64 = 1e6;
 
 /// Which player.
@@ -38,17 +38,17 @@ settings! {
     pub struct PlayerSettings {
         /// Which player.
         pub kind: PlayerKind => Parameter::elsewhere,
-        /// What carries the media. The paper (section IV) has RTP over UDP.
+        /// The carrier of the media. The paper (section IV) has RTP over UDP.
         pub transport: MediaTransport => Parameter::elsewhere,
         /// Asks for Reliable UDP: `x-Retransmit: our-retransmit` in each SETUP over UDP.
         /// Source: a published RTSP trace of QuickTime 6.5 and 7.4.
         pub reliable_udp: bool,
-        /// `x-Dynamic-Rate` in SETUP: wants overbuffering, or not; `None` leaves the header out, and the
-        /// server then overbuffers over Reliable UDP and TCP. 1 in the trace.
+        /// `x-Dynamic-Rate` in SETUP: asks for overbuffering, or not; `None` leaves the header out, and the server then
+        /// overbuffers over Reliable UDP and TCP. 1 in the trace.
         /// Source: a published RTSP trace of QuickTime 6.5 and 7.4.
         pub dynamic_rate: Option<bool>,
-        /// `x-Transport-Options: late-tolerance` of SETUP: 2.384 s in the trace. `None` leaves it out, and
-        /// the server takes 1.5 s.
+        /// `x-Transport-Options: late-tolerance` of SETUP: 2.384 s in the trace. `None` leaves it out, and the server
+        /// assumes 1.5 s.
         /// Source: a published RTSP trace of QuickTime 6.5 and 7.4.
         pub late_tolerance_setup: Option<Duration>,
         /// The same in PLAY, where it replaces the first: 10 s in the trace. How late a packet the server
@@ -59,8 +59,8 @@ settings! {
         /// trace.
         /// Source: a published RTSP trace of QuickTime 6.5 and 7.4.
         pub prebuffer_maxtime: Option<Duration>,
-        /// `Speed` of PLAY: a multiple of the media's pace at which the server is asked to send; what
-        /// is shown keeps its pace. `None` leaves it out.
+        /// `Speed` of PLAY: a multiple of the media's pace at which the server is asked to send; playout keeps its
+        /// pace. `None` leaves it out.
         /// Source: RFC 2326 section 12.35.
         pub speed: Option<f64> => |p| p.above(0),
         /// `Range` of PLAY: where in the media to begin.
@@ -74,7 +74,7 @@ settings! {
         /// ms).
         /// Source: Darwin Streaming Server 6.0.3.
         pub ack_delay: Duration,
-        /// Takes the acknowledgement delay that the server recommends in its sender reports.
+        /// Uses the acknowledgement delay that the server recommends in its sender reports.
         /// Source: Darwin Streaming Server 6.0.3.
         pub follow_ack_hints: bool,
         /// Mean time between RTCP receiver reports, each a random 0.5 to 1.5 of it; the least, 5 s.
@@ -84,30 +84,28 @@ settings! {
         /// UDP.
         /// Source: Darwin Streaming Server 6.0.3.
         pub client_reports: bool,
-        /// `ob` of the client report: bytes that the server may send ahead of their time until the next
-        /// report. `None` leaves it out, which the server takes for no limit, as before the first report.
-        /// QuickTime's is not known; ours sets no limit of its own, so that the server's 25 s and rate of 2
-        /// act alone.
+        /// `ob` of the client report: bytes that the server may send ahead of their time until the next report. `None`
+        /// leaves it out, which the server reads as no limit, as before the first report. QuickTime's is not published;
+        /// ours sets no limit of its own, so that the server's 25 s and rate of 2 act alone.
         /// Source: ours.
         pub overbuffer_window: Option<u32>,
-        /// How much media is gathered before any is shown, and again after a stall. QuickTime's is not known;
-        /// ours is its `x-Prebuffer` of 2 s. For VLC its `network-caching` of 1 s.
+        /// How much media is gathered before any is shown, and again after a stall. QuickTime's is not published; ours
+        /// is its `x-Prebuffer` of 2 s. For VLC its `network-caching` of 1 s.
         /// Source: ours.
         pub prebuffer: Duration,
-        /// Over UDP, when the buffer has run dry, the clock stops until `prebuffer` is gathered again.
-        /// QuickTime's way is not known; ours does for it, and does not for VLC, whose clock runs on. Changes
-        /// nothing that is sent. Over TCP every player waits.
+        /// Over UDP, when the buffer has run dry, the clock stops until `prebuffer` is gathered again. QuickTime's way
+        /// is not published; ours does for it, and does not for VLC, where the clock runs on. Changes nothing that is
+        /// sent. Over TCP every player waits.
         /// Source: ours.
         pub rebuffer: bool,
-        /// Nothing heard for so long is the end of the session. Ours: above the server's longest
-        /// retransmission timeout, 24 s.
+        /// A silence of this length ends the session. Ours: above the server's longest retransmission timeout, 24 s.
         /// Source: ours.
         pub give_up_after: Duration => |p| p.least(1_000.0 * MS),
     }
 }
 
 impl PlayerSettings {
-    /// The constants of `kind`.
+    /// Makes the constants of `kind`.
     pub fn of(kind: PlayerKind) -> Self {
         let ms = Duration::from_millis;
         let quicktime = PlayerSettings {
@@ -147,7 +145,7 @@ impl PlayerSettings {
         }
     }
 
-    /// Refuses what cannot be played with: the constant, what is wrong and what would be right.
+    /// Refuses unplayable settings: returns the constant, the fault and the remedy.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         check_bounds(&Self::fields(), self)
     }

@@ -1,4 +1,4 @@
-//! From the connection to the first packet: DESCRIBE, SETUP of each track, PLAY; and what the server answers.
+//! From the connection to the first packet: DESCRIBE, SETUP of each track, PLAY; and the server's answers.
 
 use streamgauge_base::{Duration, Instant};
 use streamgauge_wire::rtsp::{
@@ -16,11 +16,11 @@ use crate::media::sdp;
 use crate::playout::{End, Gathers, HostLate, Manner, Playout, Start};
 use crate::rtsp::{MediaTransport, Step};
 
-/// Tracks that are set up; what a description lists beyond them is left out.
+/// Tracks that are set up; further ones of a description are left out.
 const MOST_TRACKS: usize = 8;
 
 impl DarwinPlayer {
-    /// The connection is there.
+    /// Begins the session, as the connection is open.
     pub(super) fn begin(&mut self, now: Instant, io: &mut dyn Io) {
         self.phase = Phase::SettingUp;
         let first = if self.settings.options_first { Step::Options } else { Step::Describe };
@@ -75,7 +75,7 @@ impl DarwinPlayer {
                 }
             }
             Step::Play => {
-                // Without a range the server goes on where it held (RFC 2326 section 10.5).
+                // Without a range the server continues where it held (RFC 2326 section 10.5).
                 if !resumes {
                     request.insert_typed_header(&Range { from: Some(settings.begin), to: None });
                     if let Some(time) = settings.prebuffer_maxtime {
@@ -97,7 +97,7 @@ impl DarwinPlayer {
         self.connection.push(chunk, io);
     }
 
-    /// The server answered something.
+    /// Handles an answer of the server.
     pub(super) fn response(&mut self, now: Instant, response: Response<Vec<u8>>, io: &mut dyn Io) {
         let Ok(client) = &mut self.client else { return };
         if client.follows(&response) {
@@ -120,7 +120,7 @@ impl DarwinPlayer {
                 self.ask(now, next, io);
             }
             (Step::Play, Ok(response)) => self.plays(now, &response),
-            // One that refuses goes on sending, and what it sends is held here; it is not asked again.
+            // A server that refuses still sends, and its packets are held here; it is not asked again.
             (Step::Pause, _) => self.phase = Phase::Playing { server_holds: true },
             (Step::KeepAlive, _) => {}
             (Step::Teardown, _) => {
@@ -168,7 +168,7 @@ impl DarwinPlayer {
         self.main = self.tracks.iter().position(|track| track.description.is_video()).unwrap_or(0);
     }
 
-    /// The server refused a track. True if others remain to be played.
+    /// Leaves out a track that the server refused. True if others remain to be played.
     fn leave_out(&mut self, index: usize, why: &str) -> bool {
         if self.tracks.len() < 2 {
             return false;
@@ -193,7 +193,7 @@ impl DarwinPlayer {
                 let first = transports.0.into_iter().next();
                 first.ok_or("the server chose no transport that was asked for")?
             }
-            // A server that names none has taken the one that was asked for.
+            // A server that names none has accepted the one that was asked for.
             None => Transport { lower: asked, ..Transport::udp((0, 0)) },
         };
         if transport.lower != asked || !transport.unicast {
@@ -206,7 +206,7 @@ impl DarwinPlayer {
                 track.interleaved = Some(transport.interleaved.unwrap_or((channel, channel + 1)));
             }
             Lower::Udp => {
-                // Without ports of its own it is answered to where its packets come from.
+                // Without ports of its own it is answered at the source of its packets.
                 if let Some(((media, control), (rtp, rtcp))) = track.channels.zip(transport.server_port) {
                     io.direct(media, rtp);
                     io.direct(control, rtcp);
@@ -219,7 +219,7 @@ impl DarwinPlayer {
         Ok(())
     }
 
-    /// The server sends from now on.
+    /// Starts the playout: the server sends from now on.
     fn plays(&mut self, now: Instant, response: &Response<Vec<u8>>) {
         let asked = self.play_asked.unwrap_or(now);
         self.phase = Phase::Playing { server_holds: false };
@@ -242,7 +242,7 @@ impl DarwinPlayer {
         }
     }
 
-    /// Of the media from `start` to `end`, as the server says of all of it together.
+    /// Makes the playout of the media from `start` to `end`, which the server gives for all of it together.
     fn new_playout(&self, asked: Instant, start: Duration, end: Option<Duration>) -> Playout {
         let own = self.tracks[self.main].description.end;
         let of_pictures = own.is_some() || self.alone;
@@ -269,7 +269,7 @@ impl DarwinPlayer {
         playout
     }
 
-    /// What the answer to PLAY says of each track's packets (RTP-Info), which they have to confirm.
+    /// Reads the claims of PLAY's answer about each track's packets (RTP-Info), which the packets have to confirm.
     fn claims(&mut self, now: Instant, response: &Response<Vec<u8>>, from: Option<Duration>, begins: bool) {
         let Ok(client) = &self.client else { return };
         let Ok(info) = response.typed_header::<RtpInfo>() else {

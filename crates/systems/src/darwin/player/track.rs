@@ -1,4 +1,4 @@
-//! A track that was set up: its channels, what came on them, and what of Apple's goes back.
+//! A track that was set up: its channels, its arrivals, and Apple's feedback to the server.
 
 use streamgauge_base::{Chunk, Duration, Instant};
 use streamgauge_wire::reliable_udp::ClientReport;
@@ -14,8 +14,8 @@ use crate::reception::{Announced, Late, Media, Source, receiver_report};
 /// A server may recommend no longer acknowledgement delay; Darwin's ends at 0.1 s.
 const MOST_ACK_DELAY_MS: u32 = 1_000;
 
-/// Pictures that are said to be nearer to each other than this are not counted by it: each number takes a place in the
-/// buffer, whether it comes or not.
+/// Pictures announced as nearer to each other than this are not counted by it: each number occupies a place in the
+/// buffer, even if it never arrives.
 const LEAST_INTERVAL: Duration = Duration::from_millis(2);
 
 /// One track of the session.
@@ -25,16 +25,16 @@ pub struct Track {
     pub channels: Option<(ChannelId, ChannelId)>,
     /// Those on the connection.
     pub interleaved: Option<(u8, u8)>,
-    /// Its packets are acknowledged.
+    /// Whether its packets are acknowledged.
     pub reliable: bool,
     pub source: Source,
     pub acks: Acks,
     pub ack_delay: Duration,
-    /// What PLAY's answer said of its packets, until one shows whether it holds.
+    /// The claims of PLAY's answer about its packets, until one shows whether they hold.
     pub claim: Option<Claim>,
-    /// What timestamps mean by a claim that holds, until the playout is told.
+    /// Meaning of timestamps by a claim that holds, until the playout gets it.
     anchor: Option<Timeline>,
-    /// What was said of its packets and did not hold, in words.
+    /// The disproved claims about its packets, in words.
     pub passed_over: Option<String>,
     /// At the last report of ours.
     reported: Interval,
@@ -47,7 +47,7 @@ struct Interval {
 }
 
 impl Track {
-    /// `None` if the description names no payload type.
+    /// Makes a track; `None` if the description names no payload type.
     pub fn new(description: TrackDescription, ack_delay: Duration, now: Instant) -> Option<Self> {
         let announced = Announced {
             payload_type: description.payload_type?,
@@ -71,8 +71,7 @@ impl Track {
         })
     }
 
-    /// Takes an RTP packet at `now`: counts it and has it acknowledged. `None` unless it is media that has not come
-    /// before.
+    /// Handles an RTP packet at `now`: counts it and has it acknowledged. `None` unless it is new media.
     pub fn media(&mut self, now: Instant, packet: &Chunk) -> Option<Media> {
         let rtp = self.source.accept(packet)?;
         if self.reliable {
@@ -93,12 +92,12 @@ impl Track {
         self.source.take(now, &rtp, packet)
     }
 
-    /// Returns what timestamps mean, once, where what the server said of them has turned out to hold.
+    /// Returns the meaning of timestamps, once, where the server's claim about them has turned out to hold.
     pub fn take_anchor(&mut self) -> Option<Timeline> {
         self.anchor.take()
     }
 
-    /// Takes RTCP at `now`, and says whether it ends the source.
+    /// Handles RTCP at `now`, and returns whether it ends the source.
     pub fn control(&mut self, now: Instant, datagram: &[u8], follow_hints: bool) -> bool {
         let mut bye = false;
         for packet in rtcp::parse(datagram).map_while(Result::ok) {
@@ -113,13 +112,13 @@ impl Track {
         bye
     }
 
-    /// The acknowledgements that are due by `now`.
+    /// Returns the acknowledgements that are due by `now`.
     pub fn take_acks(&mut self, now: Instant, ssrc: u32) -> Option<Vec<u8>> {
         self.acks.take(now, ssrc, self.source.ssrc()?)
     }
 
-    /// The receiver report at `now` with `ssrc`'s name; `client` fills in what only the playout knows, and adds Apple's
-    /// report. Returns the report's block too.
+    /// Returns the receiver report at `now` with `ssrc`'s name; `client` fills in the playout's own values, and adds
+    /// Apple's report. Returns the report's block too.
     pub fn report(
         &mut self,
         now: Instant,
@@ -151,14 +150,14 @@ impl Track {
         (rtcp::write(&packets), block)
     }
 
-    /// The time between two pictures, if the description says one that can be.
+    /// Returns the time between two pictures, if the description has a possible one.
     pub fn interval(&self) -> Option<Duration> {
         let frames = self.description.frames_per_1000_s.filter(|&frames| frames > 0)?;
         let interval = Duration::from_nanos(1_000_000_000_000 / frames);
         (self.description.is_video() && interval >= LEAST_INTERVAL).then_some(interval)
     }
 
-    /// `timestamp` is the media's time `at`.
+    /// Returns the timeline in which `timestamp` is the media's time `at`.
     pub fn timeline(&self, timestamp: u32, at: Duration) -> Timeline {
         Timeline::new(self.description.clock_rate, timestamp, at)
     }

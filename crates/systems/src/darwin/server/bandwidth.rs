@@ -18,11 +18,17 @@ pub struct Tracker {
     credit: u32,
     pub timeout: Timeout,
     ack_timeout: i64,
+    /// With pacing, when the next new packet may leave, in microseconds.
+    paced_until: i64,
 }
 
-/// What the tracker needs of the server's settings.
+/// A sender that is late by this time catches up, in microseconds.
+const PACING_CREDIT: i64 = 10_000;
+
+/// The server's settings that the tracker needs.
 struct Settings {
     binds: bool,
+    paces: bool,
     segment: u32,
     growth: Growth,
     duplicates_grow: bool,
@@ -40,6 +46,7 @@ impl Tracker {
         Tracker {
             settings: Settings {
                 binds: settings.congestion_control,
+                paces: settings.paced,
                 segment: settings.segment_bytes,
                 growth: settings.growth,
                 duplicates_grow: settings.duplicates_grow_window,
@@ -58,10 +65,11 @@ impl Tracker {
             credit: 0,
             timeout: Timeout::new(settings),
             ack_timeout: ack_timeouts.0,
+            paced_until: i64::MIN,
         }
     }
 
-    /// Sets the window by the media's rate in bit/s, 0 if it is not known. Only the first call counts.
+    /// Sets the window by the media's rate in bit/s, 0 if unknown. Only the first call counts.
     pub fn open(&mut self, bit_rate_bps: u64, settings: &ServerSettings) {
         if self.is_open() {
             return;
@@ -83,46 +91,62 @@ impl Tracker {
         };
     }
 
-    /// The first PLAY has set the window; before it, acknowledgements mean nothing.
+    /// Returns whether the first PLAY has set the window; before it, acknowledgements have no meaning.
     pub fn is_open(&self) -> bool {
         self.cap > 0
     }
 
-    /// The congestion window.
+    /// Returns the congestion window.
     pub fn window(&self) -> u32 {
         self.window
     }
 
-    /// Bytes sent and neither acknowledged nor given up.
+    /// Returns the bytes sent and neither acknowledged nor given up.
     #[cfg(test)]
     pub fn in_flight(&self) -> u32 {
         self.in_flight
     }
 
-    /// No new packet may be sent. A packet that may overshoots the window by what it is longer than the rest.
+    /// Returns whether no new packet may be sent. A packet that may be sent overshoots the window by its excess over
+    /// the rest.
     pub fn is_full(&self) -> bool {
         self.settings.binds && self.in_flight >= self.window
     }
 
-    /// A new packet of `bytes` is outstanding.
+    /// Counts a new outstanding packet of `bytes`.
     pub fn sent(&mut self, bytes: u32) {
         self.in_flight += bytes;
     }
 
-    /// An outstanding packet of `bytes` is acknowledged.
+    /// Notes that a new packet of `bytes` left at `now`: with pacing the next has to wait for the time of this one at
+    /// the rate of the window per round trip.
+    pub fn pace(&mut self, now: i64, bytes: u32) {
+        if self.settings.paces {
+            let gap = 1_000 * self.timeout.mean() * i64::from(bytes) / i64::from(self.window.max(1));
+            self.paced_until = self.paced_until.max(1_000 * now - PACING_CREDIT) + gap;
+        }
+    }
+
+    /// Returns when the next new packet may leave, in milliseconds, if pacing holds it back at `now`.
+    pub fn paced_until(&self, now: i64) -> Option<i64> {
+        (self.settings.paces && self.paced_until > 1_000 * now)
+            .then(|| (self.paced_until + 999).div_euclid(1_000))
+    }
+
+    /// Handles the acknowledgement of an outstanding packet of `bytes`.
     pub fn acknowledged(&mut self, bytes: u32) {
         let bytes = self.leave(bytes);
         self.grow(bytes);
     }
 
-    /// A packet that is not outstanding is acknowledged.
+    /// Handles the acknowledgement of a packet that is not outstanding.
     pub fn acknowledged_again(&mut self) {
         if self.settings.duplicates_grow {
             self.grow(self.settings.segment.min(self.in_flight));
         }
     }
 
-    /// The time of an outstanding packet of `bytes` is over.
+    /// Handles the timeout of an outstanding packet of `bytes`.
     pub fn expired(&mut self, bytes: u32) {
         let bytes = self.leave(bytes);
         if self.settings.expiry_grows {
@@ -130,7 +154,7 @@ impl Tracker {
         }
     }
 
-    /// An outstanding packet of `bytes` is given up without a word about the network.
+    /// Gives up an outstanding packet of `bytes` without any conclusion about the network.
     pub fn leave(&mut self, bytes: u32) -> u32 {
         let bytes = bytes.min(self.in_flight);
         self.in_flight -= bytes;
@@ -160,7 +184,7 @@ impl Tracker {
         self.window = self.window.min(self.cap);
     }
 
-    /// A packet is held for lost. True if the window was cut: it is not if it has been just before.
+    /// Handles a packet that counts as lost. True if the window was cut: it is not if it has been just before.
     pub fn lost(&mut self, now: i64) -> bool {
         let segment = self.settings.segment;
         // Before the cut, not after it: a threshold of 3/4 segment lasts until the next loss.
@@ -179,14 +203,14 @@ impl Tracker {
         cut
     }
 
-    /// How long the player may gather acknowledgements, in milliseconds.
+    /// Returns how long the player may gather acknowledgements, in milliseconds.
     pub fn ack_timeout(&self) -> i64 {
         self.ack_timeout
     }
 
-    /// Works out the time for gathering acknowledgements from `bits` sent in the last `interval`: what it
-    /// takes to fill the window, less half of the round trip. The window counts bytes and the sending bits,
-    /// as in the public server, so it is an eighth of what it says.
+    /// Computes the time for gathering acknowledgements from `bits` sent in the last `interval`: the time to fill the
+    /// window, less half of the round trip. The window counts bytes and the sending bits, as in the public server, so
+    /// it is an eighth of the stated size.
     pub fn update_ack_timeout(&mut self, bits: u64, interval: i64) {
         let fill = (interval * i64::from(self.window)).checked_div(bits.cast_signed()).unwrap_or(0);
         let timeout = self.timeout.unclamped().max(self.ack_timeout);
@@ -212,6 +236,24 @@ mod tests {
 
     fn source() -> ServerSettings {
         ServerSettings::of(Preset::Source)
+    }
+
+    #[test]
+    fn paced_packets_leave_as_fast_as_acknowledgements_return() {
+        let mut tracker = tracker(288_000, &ServerSettings { paced: true, ..source() });
+        tracker.timeout.sample(200);
+        let mut sent = 0;
+        for now in 0..10_000 {
+            if tracker.paced_until(now).is_none_or(|until| until <= now) {
+                tracker.pace(now, 1_000);
+                sent += 1_000;
+            }
+        }
+        // A window of 24,576 B each 200 ms.
+        assert!((1_228_800 - 20_000..=1_228_800 + 20_000).contains(&sent), "{sent}");
+        let mut bursts = self::tracker(288_000, &source());
+        bursts.pace(0, 1_000);
+        assert_eq!(bursts.paced_until(0), None);
     }
 
     #[test]
@@ -319,7 +361,7 @@ mod tests {
         let mut tracker = tracker(288_000, &source());
         assert_eq!(tracker.ack_timeout(), 20);
         tracker.timeout.sample(30);
-        // 3000 ms * 24,576 / 864,000 bit = 85 ms, less half of what 30 ms is above 20 ms.
+        // 3000 ms * 24,576 / 864,000 bit = 85 ms, less half of the excess of 30 ms over 20 ms.
         tracker.update_ack_timeout(864_000, 3000);
         assert_eq!(tracker.ack_timeout(), 85 - 5);
         tracker.update_ack_timeout(0, 3000);

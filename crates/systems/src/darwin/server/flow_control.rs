@@ -1,4 +1,4 @@
-//! Thinning of plain UDP by what the player reports. Without such reports nothing is ever thinned.
+//! Thinning of plain UDP by the player's reports. Without such reports nothing is ever thinned.
 
 use super::settings::ServerSettings;
 use super::thinning::WORST;
@@ -16,7 +16,7 @@ pub struct FlowControl {
     worse: u32,
 }
 
-/// What a player's report says of its reception.
+/// A player's report of its reception.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ReportedReception {
     /// In percent.
@@ -40,12 +40,12 @@ impl FlowControl {
         }
     }
 
-    /// 0 sends all, [`WORST`] the least.
+    /// Returns the level: 0 sends all, [`WORST`] the least.
     pub fn level(&self) -> u8 {
         self.level
     }
 
-    /// Takes a report. True if the level has changed.
+    /// Applies a report. True if the level has changed.
     pub fn reported(&mut self, reception: ReportedReception) -> bool {
         let before = self.level;
         if let Some(loss) = reception.loss {
@@ -62,7 +62,7 @@ impl FlowControl {
         }
         if self.bad >= self.bad_reports || self.worse >= self.worse_reports {
             (self.bad, self.worse) = (0, 0);
-            // The first step leaves out what nothing depends on; the second is the last.
+            // The first step leaves out the frames that nothing depends on; the second is the last.
             self.level = if self.level == 0 { 1 } else { WORST };
         } else if self.good >= self.good_reports {
             self.thicken();

@@ -1,22 +1,22 @@
-//! What a session does with packets that are late: it drops them, and asks for less.
+//! A session's treatment of late packets: it drops them, and asks for less.
 
 use super::millis;
 use super::settings::ServerSettings;
 use super::thinning::WORST;
 
-/// What a track of a Reliable UDP or TCP session bears, and how late its packets were. Times in milliseconds; lateness
-/// is negative ahead of time.
+/// The tolerance of a track of a Reliable UDP or TCP session, and the lateness of its packets. Times in milliseconds;
+/// lateness is negative ahead of time.
 pub struct Lateness {
     limits: Limits,
     /// By how much the delays are less than at a tolerance of 1.5 s.
     shift: i64,
-    /// Of a packet, at the last check or where thinning began.
+    /// Lateness of a packet, at the last check or where thinning began.
     last: i64,
-    /// The last check of mild lateness did not raise the level; the next will.
+    /// Whether the last check of mild lateness did not raise the level; the next will.
     waited: bool,
 }
 
-/// Whether lateness has a say in how much is sent, and how much: of a track, or of all tracks of a session together.
+/// Whether lateness limits the sent media, and how much: for a track, or for all tracks of a session together.
 #[derive(Default)]
 pub struct Checks {
     level: u8,
@@ -25,12 +25,12 @@ pub struct Checks {
 }
 
 impl Checks {
-    /// 0 sends all, [`WORST`] the least.
+    /// Returns the level: 0 sends all, [`WORST`] the least.
     pub fn level(&self) -> u8 {
         self.level
     }
 
-    /// At PLAY: the next packet is the first of its checks. The level stays.
+    /// Begins anew at PLAY: the next packet is the first of its checks. The level stays.
     pub fn begin_anew(&mut self) {
         (self.last, self.thinning) = (None, false);
     }
@@ -52,7 +52,7 @@ struct Check {
     media: i64,
 }
 
-/// What to do with a packet.
+/// The treatment of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Say {
     /// Send it.
@@ -66,7 +66,7 @@ pub enum Say {
 /// The tolerance that the delays of the settings are for.
 const USUAL_TOLERANCE: i64 = 1500;
 
-/// At most so much lateness more than the least seen does not begin thinning.
+/// Lateness of at most this above the least seen does not begin thinning.
 const ONSET: i64 = 250;
 
 impl Lateness {
@@ -90,22 +90,22 @@ impl Lateness {
         lateness
     }
 
-    /// The player bears packets that are so late.
+    /// Sets the lateness that the player tolerates.
     pub fn tolerate(&mut self, tolerance: i64) {
         self.shift = USUAL_TOLERANCE - tolerance;
     }
 
-    /// At PLAY: no packet was late yet.
+    /// Begins anew at PLAY: no packet was late yet.
     pub fn begin_anew(&mut self) {
         self.last = 0;
     }
 
-    /// How late a packet may be.
+    /// Returns how late a packet may be.
     pub fn drop_after(&self) -> i64 {
         self.limits.drop - self.shift
     }
 
-    /// A packet with transmit time `due` is about to be sent, in a session that has played since `played`.
+    /// Notes a packet with transmit time `due` before it is sent, in a session that has played since `played`.
     pub fn note(&mut self, checks: &mut Checks, due: i64, now: i64, played: i64) -> Say {
         if due <= played {
             return Say::Send;
@@ -180,7 +180,7 @@ mod tests {
         Alone { lateness, checks: Checks::default() }
     }
 
-    /// What is said of a packet so late, sent at `now`.
+    /// Returns the treatment of a packet so late, sent at `now`.
     fn note(alone: &mut Alone, now: i64, late: i64) -> Say {
         alone.note(now - late, now, -1_000_000)
     }

@@ -1,4 +1,4 @@
-//! What a session sends on: datagrams, the RTSP connection, events.
+//! A session's outputs: datagrams, the RTSP connection, events.
 
 use streamgauge_base::Chunk;
 use streamgauge_wire::rtsp::interleave;
@@ -7,10 +7,10 @@ use crate::app::Io;
 use crate::outbox::Outbox;
 use crate::rtsp::Backlog;
 
-/// What has been sent to a client, of all its sessions.
+/// Counts of packets sent to a client, over all its sessions.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Sent {
-    /// RTP packets, whatever carried them.
+    /// RTP packets, on any carrier.
     pub packets: u64,
     /// Their bytes, RTP headers included.
     pub bytes: u64,

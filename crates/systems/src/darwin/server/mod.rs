@@ -40,10 +40,10 @@ const READ_BYTES: usize = 16 * 1024;
 
 /// Serves one client, over one RTSP connection and the ports of its one session.
 ///
-/// What a client can make it keep is bounded: one message of at most 80 kB half read and 16 kB behind it, at
-/// most 8 requests waiting for the round trip to be measured (80 kB each), 64 kB and a response not yet
-/// written, and for each track of the session its URL (16 kB), the packets of one access unit and 8,192 entries
-/// of 64 B of packets outstanding, which a window of 64 kB keeps far below that. Assets are shared.
+/// The state that a client can make it keep is bounded: one message of at most 80 kB half read and 16 kB behind it, at
+/// most 8 requests waiting for the round trip to be measured (80 kB each), 64 kB and a response not yet written, and
+/// for each track of the session its URL (16 kB), the packets of one access unit and 8,192 entries of 64 B of packets
+/// outstanding, which a window of 64 kB keeps far below that. Assets are shared.
 ///
 /// Events: those of a session (`rudp_cwnd`, `rudp_cut`, `rudp_rto`, `rudp_retransmit`, `rudp_expired`,
 /// `rudp_given_up`, `stale_drop`, `thinning`, `overbuffer`), and `session_timeout` (s of silence).
@@ -51,7 +51,7 @@ pub struct DarwinServer {
     library: Arc<dyn Library>,
     settings: Arc<ServerSettings>,
     draws: RandomStream,
-    /// Whether it is busy when RTCP comes, and how likely it is.
+    /// Whether it is busy when RTCP arrives, and how likely it is.
     busy: (RandomStream, u64),
     /// How late it wakes.
     wakes: RandomStream,
@@ -60,12 +60,12 @@ pub struct DarwinServer {
     session: Option<Session>,
     ports: TrackPorts,
     probe: Probe,
-    /// What came while the round trip was measured.
+    /// Requests that arrived while the round trip was measured.
     waiting: VecDeque<Request<Vec<u8>>>,
-    /// When the client was last heard of.
+    /// Time of the client's last sign of life.
     heard: Instant,
     connected: bool,
-    /// It was silent for too long.
+    /// Whether it was silent for too long.
     vanished: bool,
     sent: Sent,
     events: Outbox,
@@ -73,19 +73,19 @@ pub struct DarwinServer {
 
 /// The measurement of the round trip, one for each connection.
 enum Probe {
-    /// Nobody has asked for overbuffering.
+    /// No overbuffering was asked for.
     None,
     /// The next response has to wait for it.
     Due,
     /// It was sent then, and this response waits.
     Sent { at: Instant, response: Box<Answer> },
-    /// It took so many milliseconds.
+    /// The measured milliseconds.
     Measured(u32),
 }
 
 impl DarwinServer {
-    /// Serves what `library` has. Session ids, SSRCs and the first sequence numbers and timestamps are drawn
-    /// from `seed` and `flow`, so a server on a network has to be given a seed that nobody can guess.
+    /// Serves the files of `library`. Session ids, SSRCs and the first sequence numbers and timestamps are drawn from
+    /// `seed` and `flow`, so a server on a network needs a seed that cannot be guessed.
     pub fn new(library: Arc<dyn Library>, settings: ServerSettings, flow: &str, seed: u64) -> Self {
         DarwinServer {
             library,
@@ -110,22 +110,22 @@ impl DarwinServer {
         }
     }
 
-    /// What has been sent.
+    /// Returns the counts of sent packets.
     pub(super) fn sent(&self) -> &Sent {
         &self.sent
     }
 
-    /// Its session ended because nothing was heard of the client.
+    /// Returns whether its session ended because of a silent client.
     pub(super) fn has_lost_its_client(&self) -> bool {
         self.vanished
     }
 
-    /// Some of a request has come, and the rest of it is awaited.
+    /// Returns whether part of a request has arrived, and the rest of it is awaited.
     pub(super) fn awaits_rest(&self) -> bool {
         !self.reader.is_between_messages()
     }
 
-    /// Reads what the client sent while there is room for the answers.
+    /// Reads the client's requests while there is room for the answers.
     fn read(&mut self, now: Instant, io: &mut dyn Io) {
         while self.connected && !self.backlog.is_full() {
             match self.reader.next() {
@@ -176,7 +176,7 @@ impl DarwinServer {
         match self.answer(now, request, io) {
             Some(response) => self.say(&response, io),
             None => {
-                // The public server's request has no CSeq. What its body says is of no interest.
+                // The public server's request has no CSeq. The content of its body is of no interest.
                 let head = format!(
                     "OPTIONS * RTSP/1.0\r\nContent-Type: application/x-random-data\r\n\
                      Content-Length: {}\r\n\r\n",
@@ -187,8 +187,8 @@ impl DarwinServer {
         }
     }
 
-    /// The client has answered our request: the response that waited goes out, and what came meanwhile is
-    /// done.
+    /// Handles the client's answer to our request: the response that waited is sent, and the requests from meanwhile
+    /// are carried out.
     fn measured(&mut self, now: Instant, io: &mut dyn Io) {
         if !matches!(self.probe, Probe::Sent { .. }) {
             return;
@@ -210,7 +210,8 @@ impl DarwinServer {
         self.backlog.push(written(response), io);
     }
 
-    /// RTCP from the player of a track; whatever it says, the player is there, unless nobody has time to hear it.
+    /// Handles RTCP from the player of a track; any RTCP shows that the player is there, unless the server is too busy
+    /// to read it.
     fn rtcp(&mut self, now: Instant, track: usize, datagram: &[u8], io: &mut dyn Io) {
         if let Some(session) = &mut self.session {
             let (draws, likely) = &mut self.busy;
@@ -259,7 +260,7 @@ impl DarwinServer {
         self.probe = Probe::None;
     }
 
-    /// When a client that stays silent is given up.
+    /// Returns when a client that stays silent is given up.
     fn patience(&self) -> Option<Instant> {
         let settings = &self.settings;
         match &self.session {
@@ -284,7 +285,7 @@ impl DarwinServer {
             &mut Line { io, backlog: &mut self.backlog, events: &mut self.events, sent: &mut self.sent };
         session.work(now, line, &mut self.wakes);
         if self.backlog.taken() != taken {
-            // Media that the connection takes has gone to somebody.
+            // Media that the connection accepts is a sign of life.
             self.heard = now;
         }
     }
@@ -306,7 +307,7 @@ impl App for DarwinServer {
                     session.unblock(now);
                 }
             }
-            Input::Datagram(channel, datagram) => {
+            Input::Datagram { on: channel, bytes: datagram, .. } => {
                 if let Some(track) = self.ports.track_of_rtcp(channel) {
                     self.rtcp(now, track, datagram.head(), io);
                 }
@@ -316,7 +317,7 @@ impl App for DarwinServer {
                 self.forget();
             }
             Input::Stop => self.stop(now, io),
-            // A player that pauses says so by RTSP.
+            // A player that pauses announces it by RTSP.
             _ => {}
         }
         self.work(now, io);
@@ -332,22 +333,22 @@ impl App for DarwinServer {
     }
 }
 
-/// Whole milliseconds, in which the public server counts.
+/// Returns the whole milliseconds, in which the public server counts.
 fn millis(time: Duration) -> i64 {
     (time.as_nanos() / 1_000_000).cast_signed()
 }
 
-/// Whole milliseconds since the trial's start.
+/// Returns the whole milliseconds since the trial's start.
 fn millis_of(at: Instant) -> i64 {
     (at.as_nanos() / 1_000_000).cast_signed()
 }
 
-/// The time that many milliseconds after the trial's start.
+/// Returns the time that many milliseconds after the trial's start.
 fn instant(millis: i64) -> Instant {
     Instant::ZERO + Duration::from_millis(millis.max(0).cast_unsigned())
 }
 
-/// A share of so many bytes, rounded down.
+/// Returns a share of `bytes`, rounded down.
 fn share(bytes: u32, share: f64) -> u32 {
     (f64::from(bytes) * share) as u32
 }

@@ -3,7 +3,7 @@
 use super::millis;
 use super::settings::ServerSettings;
 
-/// The player has not said how much it can hold.
+/// The player has not announced how much it can hold.
 const UNLIMITED: i64 = -1;
 
 /// When a packet may be sent: at its transmit time, or up to a lead that grows at a rate of its own. Times in
@@ -14,7 +14,7 @@ pub struct Overbuffer {
     free: i64,
     max_ahead: i64,
     rate: f64,
-    /// What the player can hold, by its last report.
+    /// Bytes that the player can hold, by its last report.
     window: i64,
     /// Sent since that report.
     sent: i64,
@@ -42,34 +42,34 @@ impl Overbuffer {
         }
     }
 
-    /// From now on every packet waits for its time.
+    /// Makes every packet from now on wait for its time.
     pub fn disable(&mut self) {
         self.enabled = false;
     }
 
-    /// Media may be sent ahead of its time.
+    /// Returns whether media may be sent ahead of its time.
     pub fn is_enabled(&self) -> bool {
         self.enabled
     }
 
-    /// The player begins anew, with nothing sent ahead.
+    /// Begins the player's buffer anew, with nothing sent ahead.
     pub fn restart(&mut self) {
         (self.bucket, self.previous_bucket, self.ahead, self.previous_ahead) = (None, 0, 0, 0);
     }
 
-    /// The player's report of what it can hold; a report that does not say means that it can hold anything.
+    /// Handles the player's report of the bytes it can hold; a report without the value means no limit.
     pub fn reported(&mut self, bytes: Option<u32>) {
         // The field of all ones is the public server's mark of no limit.
         self.window = bytes.filter(|bytes| *bytes != u32::MAX).map_or(UNLIMITED, i64::from);
         self.sent = 0;
     }
 
-    /// `bytes` were sent.
+    /// Counts `bytes` that were sent.
     pub fn sent(&mut self, bytes: u32) {
         self.sent += i64::from(bytes);
     }
 
-    /// `None` if a packet of `bytes` with transmit time `due` may be sent now, else when to ask again.
+    /// Returns `None` if a packet of `bytes` with transmit time `due` may be sent now, else when to ask again.
     pub fn wait(&mut self, due: i64, now: i64, bytes: u32) -> Option<i64> {
         if self.bucket.is_none_or(|begun| now - begun > self.interval) {
             self.previous_bucket = self.bucket.unwrap_or(now - self.interval);
@@ -106,7 +106,7 @@ mod tests {
     use super::super::settings::Preset;
     use super::*;
 
-    /// Media time sent after each second, of packets of 10 ms each, on a network without limit.
+    /// Returns the media time sent after each second, of packets of 10 ms each, on a network without limit.
     fn sent_after(overbuffer: &mut Overbuffer, seconds: i64) -> Vec<i64> {
         let (mut now, mut due) = (0, 0);
         let mut sent = Vec::new();

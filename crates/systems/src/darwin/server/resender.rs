@@ -1,4 +1,4 @@
-//! What a track has sent and not heard of, one list a track.
+//! A track's packets that were sent and not acknowledged, one list a track.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use super::settings::ServerSettings;
 /// up.
 const MOST: usize = 8192;
 
-/// Where a packet's payload comes from: which access unit of the track and which of its packets.
+/// The source of a packet's payload: which access unit of the track and which of its packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Piece {
     pub unit: u32,
@@ -39,7 +39,7 @@ pub enum Sign {
     Acknowledgements(u32),
 }
 
-/// What becomes of a packet that was held for lost.
+/// The fate of a packet that counted as lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// Send it again; `cut` if the window was cut.
@@ -59,7 +59,7 @@ pub struct Resender {
     duplicate_acks: Option<u32>,
     /// No packet of the list was last sent before.
     oldest: i64,
-    /// Some packet has been overtaken often enough.
+    /// Whether some packet has been overtaken often enough.
     overtaken: bool,
 }
 
@@ -75,12 +75,12 @@ impl Resender {
         }
     }
 
-    /// Nothing is outstanding.
+    /// Returns whether nothing is outstanding.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// A new packet is sent that is of use for `lifetime`; one without is not waited for.
+    /// Adds a new packet that is of use for `lifetime`; one without is not waited for.
     pub fn sent(
         &mut self,
         now: i64,
@@ -114,7 +114,7 @@ impl Resender {
         });
     }
 
-    /// The player has `sequence`.
+    /// Handles the acknowledgement of `sequence`.
     pub fn acknowledged(&mut self, now: i64, sequence: u16, tracker: &mut Tracker) {
         let first = self.list.front().map_or(sequence, |packet| packet.sequence);
         let ahead = sequence.wrapping_sub(first);
@@ -126,7 +126,7 @@ impl Resender {
         };
         tracker.acknowledged(packet.bytes);
         if packet.again {
-            // Nobody knows which of its transmissions arrived (Karn): neither a round trip nor an order.
+            // It is unknown which of its transmissions arrived (Karn): neither a round trip nor an order.
             return;
         }
         tracker.timeout.sample(now - packet.sent);
@@ -137,8 +137,7 @@ impl Resender {
         }
     }
 
-    /// Adds to `verdicts` what becomes of the packets that have waited for longer than the timeout, the
-    /// newest first.
+    /// Adds to `verdicts` the fates of the packets that have waited for longer than the timeout, the newest first.
     pub fn overdue(&mut self, now: i64, tracker: &mut Tracker, verdicts: &mut Vec<Verdict>) {
         if self.list.is_empty() || now - self.oldest <= tracker.timeout.current() {
             return;
@@ -152,7 +151,7 @@ impl Resender {
         self.oldest = self.list.iter().map(|packet| packet.sent).min().unwrap_or(now);
     }
 
-    /// Adds to `verdicts` what becomes of the packets that later ones have overtaken.
+    /// Adds to `verdicts` the fates of the packets that later ones have overtaken.
     pub fn overtaken(&mut self, now: i64, tracker: &mut Tracker, verdicts: &mut Vec<Verdict>) {
         let Some(enough) = self.duplicate_acks.filter(|_| std::mem::take(&mut self.overtaken)) else {
             return;

@@ -31,7 +31,7 @@ impl Timeout {
         }
     }
 
-    /// Takes a measured round trip.
+    /// Adds a measured round trip.
     pub fn sample(&mut self, round_trip: i64) {
         if self.mean_x8 == 0 {
             self.mean_x8 = round_trip * 8;
@@ -43,12 +43,17 @@ impl Timeout {
         self.timeout = self.unclamped.clamp(self.min, self.max);
     }
 
-    /// What a packet waits for its acknowledgement now.
+    /// Returns the mean round trip in milliseconds; the initial timeout before the first sample.
+    pub fn mean(&self) -> i64 {
+        if self.mean_x8 > 0 { self.mean_x8 / 8 } else { self.unclamped }
+    }
+
+    /// Returns the time that a packet waits for its acknowledgement now.
     pub fn current(&self) -> i64 {
         self.fixed.unwrap_or(self.timeout)
     }
 
-    /// Mean plus four mean deviations, as they are.
+    /// Returns the mean plus four mean deviations, as they are.
     pub fn unclamped(&self) -> i64 {
         self.unclamped
     }

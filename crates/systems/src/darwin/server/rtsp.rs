@@ -1,5 +1,5 @@
-//! What Apple's server adds to RTSP: Reliable UDP, rates beyond the media's own, how late media may be, and the round trip
-//! that it measures before it answers.
+//! The additions of Apple's server to RTSP: Reliable UDP, rates beyond the media's own, how late media may be, and the
+//! round trip that it measures before it answers.
 
 use std::sync::Arc;
 
@@ -140,7 +140,7 @@ impl RtspSession for Session {
         self.streams.iter().map(|stream| (stream.track, stream.way.interleaved()))
     }
 
-    /// How late media may be is said for all tracks at once.
+    /// The allowed lateness is set for all tracks at once.
     fn heed(&mut self, request: &Request<Vec<u8>>) -> bool {
         let options = header::<TransportOptions>(request);
         if let Some(tolerance) = options.and_then(|options| options.late_tolerance) {

@@ -20,11 +20,11 @@ use crate::media::{Asset, UnitKind};
 /// Never, in milliseconds.
 const NEVER: i64 = i64::MAX;
 
-/// A client that wants media slower than at this speed gets it at this: transmit times grow with its inverse, and
+/// A client that asks for media slower than at this speed gets it at this: transmit times grow with its inverse, and
 /// stay far from the end of numbers.
 const LEAST_SPEED: f64 = 0.01;
 
-/// A host that looks so much later than it was to be woken was busy.
+/// A host that looks this much later than its wake-up time was busy.
 const HOST_LATE: Duration = Duration::from_millis(1);
 
 /// Time between two events of the window, in milliseconds, unless it is cut.
@@ -33,9 +33,9 @@ const WINDOW_SAID_EACH: i64 = 50;
 /// Time between two events of the lead, in milliseconds.
 const LEAD_SAID_EACH: i64 = 500;
 
-/// The goodbye comes so long after the last packet, in milliseconds, and not before the media's time is over: players
-/// that find it beside media that they have not read yet leave that unread, and some, told of the end while they
-/// still hold media, never come to it.
+/// The goodbye follows this long after the last packet, in milliseconds, and not before the media's time is over:
+/// players that find it beside media that they have not read yet leave that unread, and some, informed of the end while
+/// they still hold media, never reach it.
 const GOODBYE_AFTER: i64 = 500;
 
 /// Tracks of one asset on their way to one player. Times in milliseconds where they are numbers.
@@ -51,31 +51,31 @@ pub struct Session {
     settings: Arc<ServerSettings>,
     pub tracker: Tracker,
     pub overbuffer: Overbuffer,
-    /// What tracks share of their lateness, if they do.
+    /// The state of lateness that tracks share, if they do.
     checks: Checks,
     play: Option<Play>,
-    /// When the next new packet is tried.
+    /// Time when the next new packet is tried.
     attempt: i64,
-    /// When there is anything to do.
+    /// Time when there is anything to do.
     wake: Option<Instant>,
-    /// The RTSP connection takes no more.
+    /// Whether the RTSP connection accepts no more.
     blocked: bool,
     verdicts: Vec<Verdict>,
-    /// Bits sent since the time for gathering acknowledgements was last worked out, and when that was.
+    /// Bits sent since the time for gathering acknowledgements was last computed, and the time of that.
     interval: (u64, i64),
-    said: Said,
+    said: SentWindow,
     lead_said: i64,
 }
 
-/// The window and the timeout last said, and when.
+/// The window and the timeout last announced, and when.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-struct Said {
+struct SentWindow {
     window: u32,
     timeout: i64,
     at: i64,
 }
 
-/// What is being played.
+/// The media being played.
 #[derive(Clone, Copy, Debug)]
 pub struct Play {
     /// Where in the asset it began, and where it ends.
@@ -84,16 +84,16 @@ pub struct Play {
     /// By how much the media sent begins before `from`.
     pub back: Duration,
     pub speed: f64,
-    /// When it began.
+    /// Time when it began.
     base: i64,
-    /// All new packets have been sent.
+    /// Whether all new packets have been sent.
     sent: bool,
-    /// When all was sent and nothing was outstanding any more.
+    /// Time when all was sent and nothing was outstanding any more.
     done_at: Option<i64>,
     said_bye: bool,
 }
 
-/// What PLAY asks for.
+/// The arguments of PLAY.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ask {
     pub from: Option<Duration>,
@@ -120,12 +120,12 @@ impl Session {
             blocked: false,
             verdicts: Vec::new(),
             interval: (0, 0),
-            said: Said::default(),
+            said: SentWindow::default(),
             lead_said: 0,
         }
     }
 
-    /// It is playing, or has come to the end of what it played.
+    /// Returns whether it is playing, or has reached the end.
     pub fn is_playing(&self) -> bool {
         self.play.is_some()
     }
@@ -150,7 +150,7 @@ impl Session {
             }
         }
         let bit_rate_bps = if self.settings.media_rate_known { self.asset.bit_rate_bps() } else { 0 };
-        // As the public server does, whose level of thinning outlives a PLAY.
+        // As the public server does, where the level of thinning outlives a PLAY.
         self.checks.begin_anew();
         for stream in &mut self.streams {
             stream.resender.clear(&mut self.tracker);
@@ -170,13 +170,13 @@ impl Session {
         Some(play)
     }
 
-    /// Where media goes on that was paused.
+    /// Returns where paused media continues.
     fn position(&self) -> Duration {
         let next = |stream: &RtpStream| stream.position(&self.asset.tracks[stream.track]);
         self.streams.iter().filter_map(next).min().unwrap_or(self.asset.duration)
     }
 
-    /// The time of the last key frame of the session's video before `time`, if it is not further back than
+    /// Returns the time of the last key frame of the session's video before `time`, if it is not further back than
     /// `most`.
     fn key_frame(&self, time: Duration, most: Duration) -> Duration {
         let tracks = self.streams.iter().map(|stream| &self.asset.tracks[stream.track]);
@@ -188,7 +188,7 @@ impl Session {
         keys.min().unwrap_or(time)
     }
 
-    /// Stops sending; PLAY goes on from here.
+    /// Stops sending; PLAY continues from here.
     pub fn pause(&mut self) {
         self.play = None;
         (self.attempt, self.wake, self.blocked) = (NEVER, None, false);
@@ -204,19 +204,19 @@ impl Session {
         }
     }
 
-    /// When it wants to work.
+    /// Returns when it is next due.
     pub fn wake(&self) -> Option<Instant> {
         self.wake
     }
 
-    /// The RTSP connection takes more.
+    /// Continues, as the RTSP connection has room.
     pub fn unblock(&mut self, now: Instant) {
         if std::mem::take(&mut self.blocked) {
             (self.attempt, self.wake) = (millis_of(now), Some(now));
         }
     }
 
-    /// Sends what is due.
+    /// Sends all packets that are due.
     pub fn work(&mut self, now: Instant, line: &mut Line, draws: &mut RandomStream) {
         let Some(play) = self.play else { return };
         let Some(woken) = self.wake.filter(|wake| *wake <= now) else { return };
@@ -243,8 +243,8 @@ impl Session {
         self.wake = self.sleep(woken, now, until, draws);
     }
 
-    /// When a task that was woken at `woken`, and looked at the time at `now`, wakes if it sleeps until the millisecond
-    /// `until`.
+    /// Returns when a task that was woken at `woken`, and looked at the time at `now`, wakes if it sleeps until the
+    /// millisecond `until`.
     fn sleep(&self, woken: Instant, now: Instant, until: i64, draws: &mut RandomStream) -> Option<Instant> {
         let most = self.settings.wake_delay.as_nanos();
         if until == NEVER || most == 0 {
@@ -256,18 +256,18 @@ impl Session {
         Some(instant(until).max(from + sleep + Duration::from_nanos(draws.below(most))))
     }
 
-    /// Packets are sent again still.
+    /// Returns whether packets are still sent again.
     fn repeats(&self) -> bool {
         self.settings.repeats_after_last || self.play.is_none_or(|play| !play.sent)
     }
 
-    /// RTCP may find it busy: it has something new to send to the asset's track over Reliable UDP.
+    /// Returns whether RTCP may find it busy: it has new data for the asset's track over Reliable UDP.
     pub fn is_busy(&self, track: usize) -> bool {
         let reliable = |stream: &RtpStream| stream.track == track && stream.way == Way::Reliable;
         self.play.is_some_and(|play| !play.sent) && self.streams.iter().any(reliable)
     }
 
-    /// When media at `at` is to be sent.
+    /// Returns when media at `at` is to be sent.
     fn transmit_time(play: &Play, at: Duration) -> i64 {
         let into = at.saturating_sub(play.from);
         let scaled = if play.speed == 1.0 { millis(into) } else { (millis(into) as f64 / play.speed) as i64 };
@@ -307,6 +307,9 @@ impl Session {
                     if self.tracker.is_full() {
                         return at + millis(self.settings.flow_control_probe_interval);
                     }
+                    if let Some(again) = self.tracker.paced_until(at) {
+                        return again;
+                    }
                 }
                 Way::Interleaved(..) if !line.backlog.is_clear() => {
                     self.blocked = true;
@@ -333,7 +336,7 @@ impl Session {
                 true
             }
             Say::Drop => {
-                // It takes its sequence number with it: to the player it is lost.
+                // It uses up its sequence number: to the player it is lost.
                 let sequence = stream.take().map_or(0, |(sequence, ..)| sequence);
                 let limit_s = stream.lateness.drop_after() as f64 / 1e3;
                 let reason = format!("packet {sequence} may be {limit_s:.3} s late");
@@ -351,7 +354,8 @@ impl Session {
             let lifetime = stream.lateness.drop_after() - (at - due);
             stream.resender.sent(at, (sequence, piece, bytes), lifetime, &mut self.tracker);
             self.count_for_acks(at, bytes);
-            if self.said == Said::default() {
+            self.tracker.pace(at, bytes);
+            if self.said == SentWindow::default() {
                 self.say_window(at, true, line);
             }
         }
@@ -434,14 +438,14 @@ impl Session {
         }
     }
 
-    /// Says the window and the timeout if they are not what was last said, at most so often, unless it must
-    /// be.
+    /// Announces the window and the timeout if they differ from the last announcement, at a limited rate, unless
+    /// `must`.
     pub fn say_window(&mut self, at: i64, must: bool, line: &mut Line) {
         if !must && at - self.said.at < WINDOW_SAID_EACH {
             return;
         }
         let (window, timeout) = (self.tracker.window(), self.tracker.timeout.current());
-        let before = std::mem::replace(&mut self.said, Said { window, timeout, at });
+        let before = std::mem::replace(&mut self.said, SentWindow { window, timeout, at });
         let now = instant(at);
         if must || window != before.window {
             line.events.say(now, "rudp_cwnd", f64::from(window), "B", "");
@@ -451,11 +455,11 @@ impl Session {
         }
     }
 
-    /// Takes RTCP that the player of the asset's track sent.
+    /// Handles RTCP that the player of the asset's track sent.
     pub fn rtcp(&mut self, now: Instant, track: usize, datagram: &[u8], line: &mut Line) {
         let at = millis_of(now);
         let Some(index) = self.streams.iter().position(|stream| stream.track == track) else { return };
-        // A malformed packet ends the reading of its datagram; what was before it counts.
+        // A malformed packet ends the reading of its datagram; the packets before it count.
         for packet in rtcp::parse(datagram).map_while(Result::ok) {
             match packet {
                 Packet::Ack(ack) if self.takes_acks(index) => {
@@ -476,7 +480,7 @@ impl Session {
         }
     }
 
-    /// Before the first PLAY there is no window, and acknowledgements mean nothing.
+    /// Returns whether it accepts acknowledgements: before the first PLAY there is no window, and they have no meaning.
     fn takes_acks(&self, index: usize) -> bool {
         self.streams[index].way == Way::Reliable && self.tracker.is_open()
     }
@@ -488,7 +492,7 @@ impl Session {
             return;
         }
         let loss = report.loss_percent_256.map(|loss| u32::from(loss) / 256);
-        // The public server takes "no change" for "worse".
+        // The public server treats "no change" as "worse".
         let better = report.quality.map(|quality| quality == Quality::Better);
         if stream.flow_control.reported(ReportedReception { loss, better }) {
             let level = f64::from(stream.flow_control.level());

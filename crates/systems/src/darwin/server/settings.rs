@@ -1,4 +1,4 @@
-//! Every constant of the server, by name, with its unit and where it comes from.
+//! Every constant of the server, by name, with its unit and its source.
 //!
 //! "Paper" is De Cicco, Mascolo and Palmisano, "An Experimental Investigation of the End-to-End QoS of the
 //! Apple Darwin Streaming Server", section III. "Source" is the behaviour of Apple's public server, version
@@ -8,18 +8,18 @@ use serde::{Deserialize, Serialize};
 use streamgauge_base::Duration;
 use streamgauge_plan::{Kind, check_bounds, setting, settings};
 
-/// In nanoseconds.
+/// A millisecond in nanoseconds.
 const MS: f64 = 1e6;
 
 /// A set of the server's constants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Preset {
-    /// What the paper states; what it does not state follows the rules of `Source`.
+    /// The paper's values; a value that it does not state follows the rules of `Source`.
     Paper,
-    /// What the public server does: its rules, and what comes of how it runs (see [`ServerSettings::of`]).
+    /// The public server's behaviour: its rules, and the effects of how it runs (see [`ServerSettings::of`]).
     Source,
-    /// The rules of `Source`, but for what had to be otherwise for the paper's tables to come out: a timeout of 1 s
-    /// at most, and thinning that reaches the file. Nobody states it.
+    /// The rules of `Source`, with the changes that the paper's tables require: a timeout of 1 s at most, and thinning
+    /// that reaches the file. No source states these.
     Fitted,
 }
 
@@ -44,22 +44,27 @@ pub enum Growth {
 setting!(Growth => Kind::Words(vec!["segments", "bytes"]));
 
 settings! {
-    /// The server's constants. Sizes in bytes of an RTP packet, header included, unless said otherwise.
+    /// The server's constants. Sizes in bytes of an RTP packet, header included, unless noted otherwise.
     #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct ServerSettings {
-        /// Reliable UDP is granted to who asks for it.
+        /// Reliable UDP is granted on request.
         /// Source: Darwin Streaming Server 6.0.3, preference reliable_udp.
         pub reliable_udp: bool,
         /// The congestion window holds packets back. Without it the window is kept but never binds.
         pub congestion_control: bool,
+        /// New packets of Reliable UDP leave at the rate at which acknowledgements return, the window per mean round
+        /// trip, and not as a burst of all that the window admits. Before the first acknowledgement `initial_timeout`
+        /// replaces the round trip. The public server sends bursts.
+        /// Source: ours; De Cicco et al. print a loss of about 5 % at each capacity, which bursts into 10 kB exceed.
+        pub paced: bool,
         /// Packets held for lost are sent again. Without it they are given up, and the window is cut all the
         /// same.
         pub retransmission: bool,
         /// Media is sent ahead of its time. Without it every packet waits for its transmit time.
         pub overbuffering: bool,
 
-        /// Largest RTP payload of a packet, without the RTP header. Ours: what fits an Ethernet frame, as
+        /// Largest RTP payload of a packet, without the RTP header. Ours: the size that fits an Ethernet frame, as
         /// hinting programs choose.
         /// Source: ours.
         pub max_payload: u32 => |p| p.least(64).most(65_000),
@@ -72,11 +77,11 @@ settings! {
         /// The window's cap from there to `large_window_above_bps`.
         /// Source: Darwin Streaming Server 6.0.3, preference medium_window_size.
         pub medium_window_bytes: u32 => |p| p.most(ServerSettings::MOST_WINDOW).not_below(&["segment_bytes"]),
-        /// The window's cap for faster media, and for media whose rate is not known.
+        /// The window's cap for faster media, and for media of unknown rate.
         /// Source: Darwin Streaming Server 6.0.3, preference large_window_size.
         pub large_window_bytes: u32 => |p| p.most(ServerSettings::MOST_WINDOW).not_below(&["segment_bytes"]),
-        /// The media's rate is known. The public server has it from totals that Apple's hinting programs write
-        /// (`hinf`); of a file hinted by others it knows none.
+        /// The media's rate is known. The public server reads it from totals that Apple's hinting programs write
+        /// (`hinf`); for a file hinted by others it has none.
         pub media_rate_known: bool,
         /// Bit/s of all tracks of the asset together.
         /// Source: Darwin Streaming Server 6.0.3, preference window_size_threshold.
@@ -95,8 +100,8 @@ settings! {
         /// How the window grows.
         /// Source: De Cicco et al., section III; Darwin Streaming Server 6.0.3.
         pub growth: Growth,
-        /// An acknowledgement of a packet that is not outstanding (a duplicate, or one that came after the
-        /// packet was given up) grows the window like any other, by a segment at most.
+        /// An acknowledgement of a packet that is not outstanding (a duplicate, or one given up before) grows the
+        /// window like any other, by a segment at most.
         pub duplicates_grow_window: bool,
         /// A packet given up because its time is over grows the window as if it had been acknowledged.
         pub expiry_grows_window: bool,
@@ -134,10 +139,10 @@ settings! {
         /// Packets are sent again also after the last new one. The public server looks for packets to send again
         /// before a new packet and when its task wakes before one is due; after the last it does neither.
         pub repeats_after_last: bool,
-        /// Share of the datagrams with acknowledgements that are dropped while there is something new to
-        /// send, drawn for each, with the reports in them. The public server drops RTCP that comes while
-        /// the session's task holds its lock, and so sends 4 to 10 packets of a run again that had arrived.
-        /// Fitted: with 0.005 it is 8 in 35 s, in the mean.
+        /// Share of the datagrams with acknowledgements that are dropped while there is something new to send, drawn
+        /// for each, with the reports in them. The public server drops RTCP that arrives while the session's task holds
+        /// its lock, and so sends 4 to 10 packets of a run again that had arrived. Fitted: with 0.005 it is 8 in 35 s,
+        /// in the mean.
         /// Source: ours, fitted to Darwin Streaming Server 6.0.3.
         pub busy_ack_loss: f64 => |p| p.least(0).most(1),
         /// Each sleep of the session's task lasts longer than it asked for, by a time drawn evenly from 0
@@ -168,7 +173,7 @@ settings! {
         /// Source: Darwin Streaming Server 6.0.3, preference max_send_ahead_time.
         pub max_send_ahead: Duration,
 
-        /// How late a packet may be if the player does not say; all delays below shift with it.
+        /// How late a packet may be if the player gives no limit; all delays below shift with it.
         pub late_tolerance: Duration,
         /// A video packet that is later is dropped, at a tolerance of 1.5 s.
         /// Source: Darwin Streaming Server 6.0.3, preference drop_all_video_delay.
@@ -214,8 +219,7 @@ settings! {
 
         /// Time between sender reports.
         pub sender_report_interval: Duration,
-        /// The time for which a player may gather acknowledgements is worked out anew when more than this has
-        /// passed.
+        /// The time for which a player may gather acknowledgements is computed again when more than this has passed.
         pub ack_timeout_interval: Duration,
         /// Its start and its least.
         pub min_ack_timeout: Duration => |p| p.not_above(&["max_ack_timeout"]),
@@ -226,10 +230,10 @@ settings! {
         /// none.
         pub probe_bytes: u32 => |p| p.most(64 * 1024),
 
-        /// A session ends when nothing, neither RTCP nor RTSP, has come from the player for so long.
+        /// A session ends after this long without RTCP and RTSP from the player.
         /// Source: Darwin Streaming Server 6.0.3, preference rtp_timeout.
         pub rtp_timeout: Duration => |p| p.least(1_000.0 * MS),
-        /// A connection without session ends when it has been silent for so long.
+        /// A connection without session ends after a silence of this length.
         /// Source: Darwin Streaming Server 6.0.3, preference real_rtsp_timeout.
         pub rtsp_timeout: Duration => |p| p.least(1_000.0 * MS),
         /// The highest Speed of a PLAY request.
@@ -239,8 +243,8 @@ settings! {
 }
 
 impl ServerSettings {
-    /// The constants of `preset`. How the public server runs (what it repeats at the end, what it does not hear, when
-    /// it wakes, what its tracks share) is no rule that anybody stated, and is in `Source` alone.
+    /// Makes the constants of `preset`. The public server's way of running (its repeats at the end, its missed RTCP,
+    /// its wake-up times, the state its tracks share) is no stated rule, and is in `Source` alone.
     pub fn of(preset: Preset) -> Self {
         let rules = rules();
         let ms = Duration::from_millis;
@@ -262,10 +266,10 @@ impl ServerSettings {
         }
     }
 
-    /// Of a window's cap.
+    /// The greatest cap of a window.
     pub const MOST_WINDOW: u32 = 1 << 24;
 
-    /// Refuses what no server can work with: the constant, what is wrong and what would be right.
+    /// Refuses unusable settings: returns the constant, the fault and the remedy.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         check_bounds(&Self::fields(), self)
     }
@@ -276,6 +280,7 @@ fn rules() -> ServerSettings {
     ServerSettings {
         reliable_udp: true,
         congestion_control: true,
+        paced: false,
         retransmission: true,
         overbuffering: true,
 

@@ -30,7 +30,7 @@ pub enum Way {
 }
 
 impl Way {
-    /// Its channels on the RTSP connection.
+    /// Returns its channels on the RTSP connection.
     pub fn interleaved(self) -> Option<(u8, u8)> {
         if let Way::Interleaved(rtp, rtcp) = self { Some((rtp, rtcp)) } else { None }
     }
@@ -57,7 +57,7 @@ pub struct RtpStream {
     payload_type: u8,
     next_sequence: u16,
     unit: usize,
-    /// What is left of the packets of `unit`, and the index of the first of them.
+    /// The rest of the packets of `unit`, and the index of the first of them.
     pending: VecDeque<Payload>,
     piece: u32,
     pub resender: Resender,
@@ -111,28 +111,28 @@ impl RtpStream {
         }
     }
 
-    /// Goes on with the first unit at or after `time`.
+    /// Continues with the first unit at or after `time`.
     pub fn seek(&mut self, track: &Track, time: Duration) {
         self.unit = track.units.partition_point(|unit| unit.at < time);
         self.pending.clear();
     }
 
-    /// The transmit time of its next unit, from the asset's start; `None` at the end.
+    /// Returns the transmit time of its next unit, from the asset's start; `None` at the end.
     pub fn position(&self, track: &Track) -> Option<Duration> {
         track.units.get(self.unit).map(|unit| unit.at)
     }
 
-    /// The sequence number of its next new packet.
+    /// Returns the sequence number of its next new packet.
     pub fn next_sequence(&self) -> u16 {
         self.next_sequence
     }
 
-    /// The RTP timestamp of media at `time`.
+    /// Returns the RTP timestamp of media at `time`.
     pub fn timestamp(&self, track: &Track, time: Duration) -> u32 {
         self.beginnings.timestamp.wrapping_add(track.ticks(time) as u32)
     }
 
-    /// The next packet of those units that the level sends; `None` at the end.
+    /// Returns the next packet of those units that the level sends; `None` at the end.
     pub fn next(&mut self, track: &Track, max_payload: u32) -> Option<Next> {
         loop {
             let unit = track.units.get(self.unit)?;
@@ -154,7 +154,7 @@ impl RtpStream {
         }
     }
 
-    /// Takes the packet that `next` named out of the line, with its sequence number.
+    /// Removes the packet that `next` named from the line, and returns it with its sequence number.
     pub fn take(&mut self) -> Option<(u16, Piece, Payload)> {
         let payload = self.pending.pop_front()?;
         let piece = Piece { unit: self.unit as u32, index: self.piece };
@@ -207,7 +207,7 @@ impl RtpStream {
         }
     }
 
-    /// True if its last sender report is older than `interval`, or there was none.
+    /// Returns whether its last sender report is older than `interval`, or there was none.
     pub fn owes_report(&self, now: Instant, interval: Duration) -> bool {
         self.reported.is_none_or(|reported| now.saturating_since(reported) > interval)
     }
@@ -241,13 +241,13 @@ impl RtpStream {
         }
     }
 
-    /// It has sent something, so it has something to report on.
+    /// Returns whether it has sent something, and therefore has a report to make.
     pub fn has_sent(&self) -> bool {
         self.packets > 0
     }
 
-    /// The level at which frames are left out now, of those that reach the file: its own, or the `shared` one of all
-    /// tracks.
+    /// Sets the level at which frames are left out now, where thinning reaches the file: its own, or the `shared` one
+    /// of all tracks.
     pub fn follow_level(&mut self, thinning_reaches_file: bool, shared: Option<u8>) {
         let level = match self.way {
             Way::Plain => self.flow_control.level(),

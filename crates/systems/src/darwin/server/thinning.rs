@@ -5,7 +5,7 @@ use crate::media::UnitKind;
 /// The level that sends the least. There are seven, from 0, which sends all.
 pub const WORST: u8 = 6;
 
-/// The level of a track and what it leaves of the group of frames at hand, from one key frame to the next.
+/// The level of a track and the part of the current group of frames that remains, from one key frame to the next.
 ///
 /// 0: all. 1: none that nothing depends on. 2, 3, 4: of the others the first 75, 50 and 25 percent of the
 /// group. 5: key frames. 6: key frames, and of the others the first.
@@ -14,7 +14,7 @@ pub struct Thinning {
     level: u8,
     /// Frames of the group that others may depend on, the key frame left out.
     predicted: u32,
-    /// Of these, how many have been seen.
+    /// The number of these seen so far.
     seen: u32,
 }
 
@@ -24,7 +24,7 @@ impl Thinning {
         self.level = level.min(WORST);
     }
 
-    /// True if the next frame, of `kind`, is sent. `predicted` counts the predicted frames until the next key
+    /// Returns whether the next frame, of `kind`, is sent. `predicted` counts the predicted frames until the next key
     /// frame; it is asked for at key frames only.
     pub fn sends(&mut self, kind: UnitKind, predicted: impl FnOnce() -> u32) -> bool {
         match kind {

@@ -1,4 +1,4 @@
-//! What a server answers, and what becomes of its connections, whatever clients send.
+//! A server's answers, and the ends of its connections, for any input of clients.
 
 use streamgauge_wire::http::{HttpItem, Reader};
 
@@ -58,10 +58,10 @@ fn a_server_answers_by_the_book() {
     }
 }
 
-/// Bytes that came, and when and why the connection closed.
+/// Received bytes, and when and why the connection closed.
 type Came = Arc<Mutex<(Vec<u8>, Option<(Instant, CloseReason)>)>>;
 
-/// Writes these pieces, one each 10 ms, then finishes; keeps what comes.
+/// Writes these pieces, one each 10 ms, then finishes; keeps the input.
 struct Raw {
     pieces: Vec<Vec<u8>>,
     channel: Option<ChannelId>,
@@ -109,7 +109,7 @@ fn answers(requests: &[Request], pieces: Vec<Vec<u8>>) -> (Vec<(u16, usize)>, Op
     answers_of(Listening::new(&clip(vec![1_000], ms(1_000))), requests, pieces)
 }
 
-/// What comes from a server for a client's bytes in these pieces.
+/// Returns a server's output for a client's bytes in these pieces.
 fn came(server: Listening, pieces: Vec<Vec<u8>>) -> (Vec<u8>, Option<(Instant, CloseReason)>) {
     let came = Arc::new(Mutex::new((Vec::new(), None)));
     let raw = Raw { pieces, channel: None, next: None, came: came.clone() };
@@ -164,7 +164,7 @@ fn a_client_that_finishes_after_its_request_still_gets_the_answer() {
 
 #[test]
 fn requests_that_wait_hold_no_resource() {
-    /// Has one resource open at a time, and says which requests came when another was.
+    /// Has one resource open at a time, and reports which requests arrived when another was.
     struct Counting(Arc<dyn Resource>);
     impl Library for Counting {
         fn find(&self, _: &str, _: Instant) -> Result<Option<Arc<dyn Resource>>, Busy> {
@@ -284,7 +284,7 @@ fn pages_from_anywhere_may_play_from_a_library_that_is_for_them() {
         assert_eq!(header(&request, "Access-Control-Allow-Origin").as_deref(), Some("*"));
         assert_eq!(header(&request, "Timing-Allow-Origin").as_deref(), Some("*"));
         assert!(header(&request, "Access-Control-Expose-Headers").unwrap().contains("Content-Range"));
-        // Others say nothing of it.
+        // Other libraries do not declare it.
         let given = answer(&request, own.as_ref(), 60, Instant::ZERO);
         assert_eq!(given.head.headers.get("Access-Control-Allow-Origin"), None);
     }

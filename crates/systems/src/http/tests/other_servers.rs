@@ -45,7 +45,7 @@ impl App for Canned {
     }
 }
 
-/// Why it ended, and how many failures it told of.
+/// Returns the cause of its end, and the number of failures that it reported.
 fn against(answers: Vec<(Vec<u8>, Ending)>, settings: &HttpPlayerSettings) -> (String, usize, Option<f64>) {
     let mut pair = Pair::new(Box::new(Canned { answers, next: 0 }), player(settings), pipe(1_000_000));
     pair.run(at(600));
@@ -102,7 +102,7 @@ fn a_bad_answer_is_one_clear_end() {
         (html.to_vec(), "the server's answer cannot be read: no HTTP"),
         (response(200, &[("Content-Length", "0")], b""), "the file ends before its moov box"),
         (all(&media[..200]), "the file ends before its moov box"),
-        (all(&media[..media.len() - 1]), "it is truncated"),
+        (all(&media[..media.len() - 1]), "It is truncated"),
         (all(&[&media[..32], b"\0\0\0\x08mdat"].concat()), "its moov box is behind its media"),
         (all(&damaged), "cannot be played"),
     ] {
@@ -167,7 +167,7 @@ fn an_answer_that_ends_early_is_a_failure() {
     );
     assert!(why.starts_with("the answer ended before its bytes did; 5 connections"), "{why}");
     assert_eq!(failures, 5);
-    // Of no said length, cut, and then shorter than what came before.
+    // An answer of undeclared length, cut, and then one shorter than the first.
     let cut = [format!("{:x}\r\n", media.len()).as_bytes(), &media[..media.len() - 150]].concat();
     let cut = response(200, &[encoded], &cut);
     let shorter = response(200, &[encoded], &chunked(&media[..100]));
@@ -195,7 +195,7 @@ fn nobody_who_listens_is_asked_again_more_and_more_seldom() {
         named(&pair.events, "http_failure").iter().map(|event| event.at.as_nanos() / 1_000_000_000).collect();
     assert_eq!(seconds, [0, 1, 3, 7, 15]);
     let end = named(&pair.events, crate::MEDIA_END)[0];
-    assert!(end.reason.starts_with("nobody listens on port 80"), "{end:?}");
+    assert!(end.reason.starts_with("no listener on port 80"), "{end:?}");
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn a_file_that_changes_is_not_put_together() {
     let weak = response(200, &[("Content-Length", &length), ("ETag", "W/\"a\"")], &media);
     let (why, ..) = against(vec![(first.clone(), Ending::Close), (weak, Ending::Stay)], &usual());
     assert!(why.starts_with("the file changed while it was fetched"), "{why}");
-    // A server that knows no ranges sends all of it again.
+    // A server without ranges sends all of it again.
     let again = response(200, &[("Content-Length", &length)], &media);
     let (why, _, shown) = against(vec![(first, Ending::Close), (again, Ending::Stay)], &usual());
     assert_eq!((why.as_str(), shown), ("all frames were shown or given up", Some(25.0)));

@@ -1,4 +1,4 @@
-//! A file from our own server, played while it comes: what is shown, and when more is read.
+//! A file from our own server, played while it is received: the shown frames, and the times of reading.
 
 use super::*;
 
@@ -88,7 +88,7 @@ fn who_holds_enough_reads_no_more() {
         let (offs, ons) = (named(&pair.events, "download_off"), named(&pair.events, "download_on"));
         // Each 3 s from when the buffer is full.
         assert!((16..=19).contains(&offs.len()) && ons.len().abs_diff(offs.len()) <= 1, "{}", offs.len());
-        // What is read at once comes on top: 64 kB are 1.3 s.
+        // Bytes read at once are extra: 64 kB are 1.3 s.
         assert!(offs.iter().all(|event| (8.0..9.4).contains(&event.value.unwrap())));
         assert!(ons.iter().all(|event| (4.9..=5.0).contains(&event.value.unwrap())));
         assert!(named(&pair.events, "http_failure").is_empty());

@@ -1,4 +1,4 @@
-//! What is asked of servers, and what their answers do to what is stored.
+//! Requests to servers, and the effect of their answers on the store.
 
 use streamgauge_base::{Chunk, Instant};
 use streamgauge_wire::http::{ContentRange, HttpItem, Reader, Request, Response};
@@ -66,7 +66,7 @@ impl HttpCache {
         self.fetches.insert(channel, fetch);
     }
 
-    /// A server's answer goes on.
+    /// Processes a further part of a server's answer.
     pub(super) fn fetched(&mut self, now: Instant, channel: ChannelId, io: &mut dyn Io) {
         let Some(fetch) = self.fetches.get_mut(&channel) else { return };
         let object = fetch.object;
@@ -92,7 +92,7 @@ impl HttpCache {
         }
     }
 
-    /// The head of a server's answer.
+    /// Processes the head of a server's answer.
     fn head(&mut self, now: Instant, channel: ChannelId, response: Response) {
         let Some(fetch) = self.fetches.get_mut(&channel) else { return };
         fetch.keeps_alive = response.keeps_alive();
@@ -137,7 +137,8 @@ impl HttpCache {
         }
     }
 
-    /// The resource has become another: whoever has begun to get the old one cannot be given the new.
+    /// Cuts off the players that have begun to get the old resource, which has changed: they cannot be given
+    /// the new.
     fn cut_off(&mut self, object: u64) {
         let gone = self.next_object;
         self.next_object += 1;
@@ -158,7 +159,8 @@ impl HttpCache {
         }
     }
 
-    /// What `channel` brings is for its own player alone (RFC 9111 section 4): the others ask for themselves.
+    /// Parts the answer on `channel`, which is for its own player alone (RFC 9111 section 4): the others ask
+    /// for themselves.
     fn part(&mut self, channel: ChannelId, object: u64) {
         let first = self.fetches[&channel].for_player;
         let others: Vec<ChannelId> = self
@@ -188,7 +190,7 @@ impl HttpCache {
         *at += bytes;
     }
 
-    /// A server's answer is whole.
+    /// Completes a server's answer.
     fn end(&mut self, channel: ChannelId, io: &mut dyn Io) {
         let Some(fetch) = self.fetches.remove(&channel) else { return };
         if let Some(object) = self.objects.get_mut(&fetch.object).filter(|_| !fetch.skips) {
@@ -201,7 +203,7 @@ impl HttpCache {
         }
     }
 
-    /// What was asked for on `channel` does not come: players are told this status.
+    /// Fails the request on `channel`: players get this status.
     pub(super) fn fail(&mut self, now: Instant, channel: ChannelId, status: u16, io: &mut dyn Io) {
         let Some(fetch) = self.fetches.remove(&channel) else { return };
         io.abort(channel);
@@ -226,7 +228,7 @@ impl HttpCache {
         self.serve_all(now, fetch.object, io);
     }
 
-    /// Something is over on a connection that is no player's.
+    /// Handles the close of a connection that is no player's.
     pub(super) fn server_closed(
         &mut self,
         now: Instant,

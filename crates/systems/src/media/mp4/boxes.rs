@@ -3,16 +3,16 @@
 
 use super::MediaError;
 
-/// A box: its type and what is in it.
+/// A box: its type and its content.
 struct Found<'a> {
     name: [u8; 4],
     whole: &'a [u8],
     content: &'a [u8],
-    /// It says that it goes on past the end of what it is in.
+    /// Its declared end is past the end of its parent.
     cut: bool,
 }
 
-/// The boxes of `bytes`, up to the first that cannot be one.
+/// Returns the boxes of `bytes`, up to the first that cannot be one.
 fn boxes(mut bytes: &[u8]) -> impl Iterator<Item = Found<'_>> {
     std::iter::from_fn(move || {
         let (&[a, b, c, d, ref name @ ..], _) = bytes.split_first_chunk::<8>()?;
@@ -32,8 +32,8 @@ fn boxes(mut bytes: &[u8]) -> impl Iterator<Item = Found<'_>> {
     })
 }
 
-/// The content of the first box of this name right in `bytes`, and where that box ends there; `None` also of one that
-/// goes on beyond them.
+/// Returns the content of the first box of this name directly in `bytes`, and the end of that box there;
+/// `None` also for one that extends beyond them.
 pub fn find<'a>(bytes: &'a [u8], name: &[u8; 4]) -> Option<(&'a [u8], usize)> {
     let mut end = 0;
     let mut found = boxes(bytes).inspect(|found| end += found.whole.len());
@@ -41,21 +41,21 @@ pub fn find<'a>(bytes: &'a [u8], name: &[u8; 4]) -> Option<(&'a [u8], usize)> {
     (!found.cut).then_some((found.content, end))
 }
 
-/// The boxes right in `bytes` by name and content, the last one as far as it is there.
+/// Returns the boxes right in `bytes` by name and content, the last one as far as it is there.
 pub fn contents(bytes: &[u8]) -> impl Iterator<Item = ([u8; 4], &[u8])> {
     boxes(bytes).map(|found| (found.name, found.content))
 }
 
-/// What files begin with.
+/// Usual first boxes of files.
 const USUAL: [&[u8; 4]; 8] = [b"ftyp", b"moov", b"mdat", b"free", b"skip", b"wide", b"pnot", b"uuid"];
 
-/// Where the moov box ends, of a file that begins with `head`; `None` if that is not known yet.
+/// Returns where the moov box ends, of a file that begins with `head`; `None` if that is not known yet.
 pub fn movie_end(head: &[u8]) -> Result<Option<u64>, MediaError> {
     let mut at: u64 = 0;
     loop {
         let Some(rest) = head.get(at as usize..) else { return Ok(None) };
         let Some(&[a, b, c, d, ref name @ ..]) = rest.first_chunk::<8>() else {
-            // A text is told before eight bytes of it are there.
+            // A text is recognised before eight bytes of it are there.
             let is_usual = |name: &&[u8; 4]| rest.get(4..).is_none_or(|begun| name.starts_with(begun));
             return if at > 0 || USUAL.iter().any(is_usual) { Ok(None) } else { Err(MediaError::NotMp4) };
         };
@@ -72,7 +72,7 @@ pub fn movie_end(head: &[u8]) -> Result<Option<u64>, MediaError> {
             },
             size => (8, u64::from(size)),
         };
-        // One that goes on to the end of the file has no movie behind it, and is none that can be waited for.
+        // One that extends to the end of the file has no movie behind it, and waiting for one is useless.
         let Some(end) = at.checked_add(size).filter(|_| size >= header) else {
             return Err(MediaError::NoMovie);
         };
@@ -83,7 +83,7 @@ pub fn movie_end(head: &[u8]) -> Result<Option<u64>, MediaError> {
     }
 }
 
-/// The file's moov box.
+/// Returns the file's moov box.
 pub fn movie(file: &[u8]) -> Result<&[u8], MediaError> {
     let first = boxes(file).next().ok_or(MediaError::NotMp4)?;
     if !USUAL.contains(&&first.name) {
@@ -102,7 +102,7 @@ fn is_container(name: &[u8; 4]) -> bool {
     matches!(name, b"trak" | b"mdia" | b"minf" | b"stbl" | b"edts")
 }
 
-/// Bytes before the number of a table's entries, and bytes of the least entry.
+/// Returns the bytes before the number of a table's entries, and bytes of the least entry.
 fn table(name: &[u8; 4]) -> Option<(usize, u64)> {
     Some(match name {
         b"stts" | b"ctts" | b"co64" => (4, 8),
@@ -114,7 +114,7 @@ fn table(name: &[u8; 4]) -> Option<(usize, u64)> {
     })
 }
 
-/// Refuses a table that says that it has more entries than fit its box: memory is set aside by that number.
+/// Refuses a table with more declared entries than fit its box: memory is allocated by that number.
 fn tables(bytes: &[u8], depth: usize) -> Result<(), MediaError> {
     for found in boxes(bytes) {
         if is_container(&found.name) && depth < 8 {
@@ -138,16 +138,16 @@ fn tables(bytes: &[u8], depth: usize) -> Result<(), MediaError> {
     Ok(())
 }
 
-/// What a track says of itself: the kind of its media and the format of its samples, by their four letters.
+/// A track's own description: the kind of its media and the format of its samples, by their four letters.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Named {
     /// `vide` or `soun`, mostly.
     pub handler: String,
-    /// Of its first description.
+    /// The format of its first description.
     pub format: String,
 }
 
-/// The names of all tracks in order.
+/// Returns the names of all tracks in order.
 pub fn tracks(movie: &[u8]) -> Vec<Named> {
     fn gather(bytes: &[u8], depth: usize, named: &mut Named) {
         for found in boxes(bytes) {
@@ -156,7 +156,7 @@ pub fn tracks(movie: &[u8]) -> Vec<Named> {
             }
             let letters = |four: &[u8]| String::from_utf8_lossy(four).escape_debug().to_string();
             match &found.name {
-                // Of QuickTime's two handlers the media's comes first.
+                // The first of QuickTime's two handlers is the media's.
                 b"hdlr" if named.handler.is_empty() => {
                     named.handler = found.content.get(8..12).map(letters).unwrap_or_default();
                 }

@@ -1,5 +1,5 @@
-//! Assets from MP4 and QuickTime files (ISO/IEC 14496-12, 14496-14, 14496-15). Boxes are read by `mp4parse`; what
-//! becomes of the tables in them, and that they hold together, is here.
+//! Assets from MP4 and QuickTime files (ISO/IEC 14496-12, 14496-14, 14496-15). `mp4parse` reads the boxes;
+//! this module uses the tables in them, and checks their consistency.
 
 mod boxes;
 mod samples;
@@ -28,11 +28,11 @@ pub enum MediaError {
     #[error("not an MP4 or QuickTime file; convert it with `ffmpeg -i FILE -c copy OUT.mp4`")]
     NotMp4,
     /// The boxes end before the movie.
-    #[error("the file has no moov box: it is truncated, or was never finished; copy or record it again")]
+    #[error("the file has no moov box. It is truncated or unfinished; copy or record it again")]
     NoMovie,
     /// The movie is behind the media.
     #[error(
-        "its moov box is behind its media, so that nothing can be shown before all has come; put it in front with \
+        "its moov box is behind its media, which delays the first picture to the end. Move it to the front with \
          `ffmpeg -i FILE -c copy -movflags +faststart OUT.mp4`"
     )]
     MovieLast,
@@ -45,7 +45,7 @@ pub enum MediaError {
     /// Nothing in it is of a codec that we can send.
     #[error("no H.264, MPEG-4 Visual or AAC track, but {found}; encode it with `ffmpeg -i FILE OUT.mp4`")]
     NoTrack {
-        /// What there is.
+        /// The codecs found.
         found: String,
     },
     /// Some of its pictures or sound is of a codec that we cannot send.
@@ -59,7 +59,7 @@ pub enum MediaError {
     },
     /// The file ends before its samples.
     #[error(
-        "track {track}: sample {sample} ends at byte {end}, but the file has {file}: it is truncated; copy it again"
+        "track {track}: sample {sample} ends at byte {end}, but the file has {file}. It is truncated; copy it again"
     )]
     Outside {
         /// Counted from 1.
@@ -77,12 +77,13 @@ fn broken(track: usize, what: impl std::fmt::Display) -> MediaError {
     MediaError::Broken(format!("track {}: {what}", track + 1))
 }
 
-/// Reads `file`, of which only the tables are copied. Tracks behind the first [`MOST_TRACKS`] are left out, and those that
-/// are neither pictures nor sound.
+/// Reads `file`; only the tables are copied. Tracks behind the first [`MOST_TRACKS`] are left out, and those
+/// that are neither pictures nor sound.
 ///
 /// # Errors
 ///
-/// If it cannot be read, or has pictures or sound of another codec: a viewer would miss them and not know why.
+/// If it cannot be read, or has pictures or sound of another codec: a viewer would miss them without an
+/// explanation.
 pub fn read(name: &str, file: Arc<dyn AsRef<[u8]> + Send + Sync>) -> Result<Asset, MediaError> {
     let bytes = (*file).as_ref();
     let tracks = tracks(bytes, bytes.len() as u64)?;
@@ -92,14 +93,15 @@ pub fn read(name: &str, file: Arc<dyn AsRef<[u8]> + Send + Sync>) -> Result<Asse
     Ok(place(name, tracks, &Bytes::Shared(file.clone())))
 }
 
-/// The same of a file of `file_bytes` of which only `head` is there, up to the end of its moov box at least: as long as
-/// it is downloaded. What samples say of themselves is not known, so none is [`UnitKind::Disposable`]. Tracks of other codecs
-/// are named as left out.
+/// Reads the same from a file of `file_bytes` with only `head` present, up to the end of its moov box at
+/// least: while it is downloaded. The samples' own flags are unknown, and none is [`UnitKind::Disposable`].
+/// Tracks of other codecs are named as left out.
 pub fn read_head(name: &str, head: &[u8], file_bytes: u64) -> Result<Asset, MediaError> {
     Ok(place(name, tracks(head, file_bytes)?, &Bytes::Filler))
 }
 
-/// Where the moov box of a file that begins with `head` ends; `None` if more of the file must come before that is known.
+/// Returns where the moov box of a file that begins with `head` ends; `None` if more of the file must come
+/// before that is known.
 ///
 /// # Errors
 ///
@@ -108,7 +110,7 @@ pub fn movie_end(head: &[u8]) -> Result<Option<u64>, MediaError> {
     boxes::movie_end(head)
 }
 
-/// All that the moov box in `bytes` says of tracks that we can send, of a file of `file_bytes`.
+/// Returns all data of the moov box in `bytes` about tracks that we can send, of a file of `file_bytes`.
 fn tracks(bytes: &[u8], file_bytes: u64) -> Result<Tracks, MediaError> {
     let movie = boxes::movie(bytes)?;
     let read = mp4parse::read_mp4(&mut std::io::Cursor::new(movie));
@@ -145,7 +147,7 @@ fn tracks(bytes: &[u8], file_bytes: u64) -> Result<Tracks, MediaError> {
     Ok(Tracks { tracks, left_out })
 }
 
-/// Pictures or sound of another codec, in words; `None` of what is neither.
+/// Returns pictures or sound of another codec, in words; `None` for other tracks.
 fn other(track: &mp4parse::Track, named: &boxes::Named) -> Option<String> {
     let kind = match &*named.handler {
         "vide" => "video",
@@ -178,7 +180,7 @@ fn other(track: &mp4parse::Track, named: &boxes::Named) -> Option<String> {
     Some(format!("{kind} {codec} ({})", named.format))
 }
 
-/// What the moov box says.
+/// The content of the moov box.
 struct Tracks {
     tracks: Vec<Unplaced>,
     /// Pictures and sound that are not among them, in words.
@@ -227,7 +229,7 @@ fn place(name: &str, tracks: Tracks, bytes: &Bytes) -> Asset {
     Asset { name: name.into(), duration, tracks, left_out }
 }
 
-/// What the first description of the track's samples says, if it is one of ours.
+/// Returns the codec in the first description of the track's samples, if it is supported.
 fn codec(track: &mp4parse::Track) -> Option<Codec> {
     match track.stsd.as_ref()?.descriptions.first()? {
         SampleEntry::Video(entry) if track.track_type == TrackType::Video => match &entry.codec_specific {
@@ -250,7 +252,7 @@ fn codec(track: &mp4parse::Track) -> Option<Codec> {
     }
 }
 
-/// AVCDecoderConfigurationRecord (ISO/IEC 14496-15 section 5.3.3.1).
+/// Reads an AVCDecoderConfigurationRecord (ISO/IEC 14496-15 section 5.3.3.1).
 fn avc(record: &[u8]) -> Option<Codec> {
     let (fixed, mut rest) = record.split_first_chunk::<5>()?;
     let length_bytes = (fixed[4] & 3) + 1;
@@ -269,7 +271,7 @@ fn avc(record: &[u8]) -> Option<Codec> {
     Some(Codec::H264 { sps: sets(0x1f)?, pps: sets(0xff)?, length_bytes })
 }
 
-/// RTP's clock: 90 kHz for video, the sampling rate for sound (RFC 3551 section 4).
+/// Returns RTP's clock: 90 kHz for video, the sampling rate for sound (RFC 3551 section 4).
 fn clock_rate(track: &mp4parse::Track, codec: &Codec) -> u32 {
     let scale = track.timescale.as_ref().and_then(|scale| u32::try_from(scale.0).ok());
     match codec {
@@ -280,7 +282,7 @@ fn clock_rate(track: &mp4parse::Track, codec: &Codec) -> u32 {
     }
 }
 
-/// True if the unit itself says that no other refers to it.
+/// Returns true if the unit itself is marked as not referred to.
 fn is_disposable(codec: &Codec, unit: &[u8]) -> bool {
     match codec {
         Codec::H264 { length_bytes, .. } => {

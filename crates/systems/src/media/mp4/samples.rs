@@ -13,8 +13,8 @@ pub struct Sample {
     pub sync: bool,
 }
 
-/// The samples of `track`, number `number` of the file; those without bytes left out. `movie_scale` is in ticks per
-/// second, as the edit list's durations are.
+/// Returns the samples of `track`, number `number` of the file; those without bytes left out. `movie_scale`
+/// is in ticks per second, as the edit list's durations are.
 pub fn read(
     track: &mp4parse::Track,
     number: usize,

@@ -13,7 +13,8 @@ fn output(program: &str, arguments: &[&str]) -> Vec<u8> {
     done.stdout
 }
 
-/// A folder of files that ffmpeg makes, once for all tests; `None`, said on stderr, where there is no ffmpeg.
+/// Returns a folder of files that ffmpeg makes, once for all tests; `None`, noted on stderr, where there is
+/// no ffmpeg.
 fn folder() -> Option<&'static Path> {
     static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
     FOLDER
@@ -63,7 +64,8 @@ fn opened(bytes: Vec<u8>) -> Result<Asset, MediaError> {
     read("name", Arc::new(bytes))
 }
 
-/// What ffprobe says of the packets of stream `number`: size, position, key, decoding and presentation time in s.
+/// Returns ffprobe's description of the packets of stream `number`: size, position, key, decoding and
+/// presentation time in s.
 fn probed(name: &str, number: usize) -> Vec<(u32, u64, bool, f64, f64)> {
     let file = folder().unwrap().join(name);
     let select = number.to_string();
@@ -133,7 +135,7 @@ fn what_goes_through_packets_decodes_as_the_file_does() {
         let Some(bytes) = bytes(name) else { return };
         let asset = opened(bytes).unwrap();
         for ((number, track), end) in asset.tracks.iter().enumerate().zip(ends) {
-            // The other end knows what the description says.
+            // The other end has the values of the description.
             let text = sdp::describe(&asset, "127.0.0.1".parse().unwrap(), 1);
             let codec = sdp::read(&text).unwrap().tracks[number].codec.clone().unwrap();
             let mut stream = preamble(&codec);
@@ -145,7 +147,8 @@ fn what_goes_through_packets_decodes_as_the_file_does() {
             std::fs::write(&file, stream).unwrap();
             let expected = decoded(&folder().unwrap().join(name), &format!("0:{number}"));
             let found = decoded(&file, "0:0");
-            // ADTS cannot say that the first block is the encoder's lead-in, which the file's edit list leaves out.
+            // ADTS cannot mark the first block as the encoder's lead-in, which the file's edit list leaves
+            // out.
             let lead = found.len() - expected.len();
             assert!(lead <= usize::from(end == "aac"), "{name} track {number}: {lead} more");
             assert_eq!(found[lead..], expected, "{name} track {number}");
@@ -184,7 +187,7 @@ fn what_cannot_be_served_is_told_apart() {
     assert!(other.to_string().contains("ffmpeg"), "{other}");
 }
 
-/// Each codec beside one that can be sent, as ffmpeg names it, with what names it in the error.
+/// Each codec beside one that can be sent, by ffmpeg's name, with its name in the error.
 #[test]
 fn pictures_or_sound_of_another_codec_refuse_the_whole_file_by_their_name() {
     let Some(folder) = folder() else { return };
@@ -223,7 +226,7 @@ fn a_table_that_claims_more_than_it_has_is_refused_before_memory_is_set_aside() 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Whatever bytes change, there is an asset whose units lie in the file, or an error.
+    /// For any changed bytes, there is an asset with units within the file, or an error.
     #[test]
     fn damage_is_an_error_or_harmless(
         which in 0usize..3, changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..12),
@@ -247,7 +250,7 @@ proptest! {
     }
 }
 
-/// The units that a head written for `frame_bytes` says there are.
+/// Returns the units that a head written for `frame_bytes` declares.
 fn through_a_head(clip: &crate::media::ClipSpec) -> (Vec<u8>, Asset, Asset) {
     let asset = Asset::of_clip(clip);
     let head = write_head(&asset.tracks[0]).unwrap();
@@ -279,7 +282,7 @@ proptest! {
             // A tick of 90 kHz.
             prop_assert!(found.shown.as_nanos().abs_diff(made.shown.as_nanos()) <= 11_112);
         }
-        // As long as the moov box is not whole, nobody knows.
+        // While the moov box is incomplete, the tracks are unknown.
         for end in 0..head.len().min(200) {
             let known = movie_end(&head[..end]).unwrap();
             prop_assert!(known.is_none_or(|known| known <= head.len() as u64));

@@ -1,17 +1,17 @@
-//! The head of an MP4 file (ISO/IEC 14496-12): everything before its samples, for frames of which only the sizes are
-//! known. The moov box is in front, so that a player can begin before all has come.
+//! The head of an MP4 file (ISO/IEC 14496-12): everything before its samples, for frames of known sizes
+//! without content. The moov box is in front, so that a player can begin before all has come.
 
 use std::iter::once;
 
 use super::super::asset::{Track, UnitKind};
 
-/// Ticks of a second in every time of ours: what RTP counts video in, and a multiple of all usual frame rates.
+/// Ticks of a second in all our times: RTP's unit for video, and a multiple of all usual frame rates.
 const TIMESCALE: u64 = 90_000;
 
 /// Samples that make up a chunk, about a second: where tracks would alternate.
 const CHUNK_SAMPLES: usize = 25;
 
-/// What does not fit the format.
+/// The element that does not fit the format.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum WriteError {
     /// No frame.
@@ -22,8 +22,8 @@ pub enum WriteError {
     FarApart,
 }
 
-/// `ftyp`, `moov` and the header of `mdat` for the units of `track`, which follow it in their order, as many bytes as
-/// they have. They are called H.264, without parameter sets.
+/// Returns `ftyp`, `moov` and the header of `mdat` for the units of `track`, which follow it in their order,
+/// as many bytes as they have. They are called H.264, without parameter sets.
 ///
 /// # Errors
 ///
@@ -40,13 +40,13 @@ pub fn write_head(track: &Track) -> Result<Vec<u8>, WriteError> {
     Ok([ftyp, movie(track, before as u64)?, mdat].concat())
 }
 
-/// A box with this content.
+/// Returns a box with this content.
 pub fn made(name: &[u8; 4], content: Vec<u8>) -> Vec<u8> {
     let size = u32::try_from(content.len() + 8).expect("tables of at most 2^22 samples are far below 4 GB");
     [&size.to_be_bytes()[..], name, &content].concat()
 }
 
-/// A box with version and flags.
+/// Returns a box with version and flags.
 pub fn full(name: &[u8; 4], version: u8, flags: u32, content: Vec<u8>) -> Vec<u8> {
     made(name, [words([u32::from(version) << 24 | flags]), content].concat())
 }
@@ -65,7 +65,7 @@ fn ticks(time: streamgauge_base::Duration) -> u64 {
 
 fn movie(track: &Track, samples_at: u64) -> Result<Vec<u8>, WriteError> {
     let lasts = ticks(track.end().ok_or(WriteError::Empty)?).to_be_bytes();
-    // Created and changed at no time that anybody knows.
+    // Created and changed at an unknown time.
     let times = [0; 16];
     let scale = TIMESCALE.to_be_bytes()[4..].to_vec();
     let rate_and_volume = [words([0x1_0000]), vec![1, 0], vec![0; 10]].concat();
@@ -154,7 +154,8 @@ fn tables(track: &Track, samples_at: u64) -> Result<Vec<u8>, WriteError> {
     .concat())
 }
 
-/// H.264 of the baseline profile without parameter sets (ISO/IEC 14496-15 section 5.3.4), of no known size.
+/// Returns H.264 of the baseline profile without parameter sets (ISO/IEC 14496-15 section 5.3.4), of no known
+/// size.
 fn sample_entry() -> Vec<u8> {
     let configuration = made(b"avcC", vec![1, 66, 0, 30, 0xff, 0xe0, 0]);
     let resolution = 72 << 16;
@@ -164,7 +165,7 @@ fn sample_entry() -> Vec<u8> {
         words([resolution, resolution, 0]),
         vec![0, 1],
         vec![0; 32],
-        // Depth and what ends the entry.
+        // Depth and the end of the entry.
         vec![0, 24, 0xff, 0xff],
     ];
     made(b"avc1", [fixed.concat(), configuration].concat())

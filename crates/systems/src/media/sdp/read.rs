@@ -7,10 +7,10 @@ use streamgauge_wire::sdp::{Attributes, Media, SdpLines};
 use super::super::asset::{Codec, VIDEO_CLOCK_RATE};
 use super::{BASE64, assigned};
 
-/// What a server says of a presentation.
+/// A server's description of a presentation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Presentation {
-    /// The control URL of the whole; `*` and what is missing are `None`: the URL that was described.
+    /// The control URL of the whole; `*` and a missing one are `None`: the URL that was described.
     pub control: Option<String>,
     /// How long it plays; `None` if it has no end.
     pub duration: Option<Duration>,
@@ -18,12 +18,12 @@ pub struct Presentation {
     pub tracks: Vec<TrackDescription>,
 }
 
-/// What a server says of a track.
+/// A server's description of a track.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TrackDescription {
-    /// `video` or `audio`, or what else there is.
+    /// `video` or `audio`, or another kind.
     pub media: String,
-    /// Its encoding's name, such as `H264`; empty if none is said.
+    /// Its encoding's name, such as `H264`; empty if there is none.
     pub encoding: String,
     /// `None` if it is none of ours, or its parameters are not in a form that we read.
     pub codec: Option<Codec>,
@@ -31,7 +31,7 @@ pub struct TrackDescription {
     pub payload_type: Option<u8>,
     /// RTP ticks per second; 0 if they are not known.
     pub clock_rate: u32,
-    /// The codec's parameters as they stand.
+    /// The codec's parameters, unparsed.
     pub parameters: String,
     /// Its control URL, absolute or relative.
     pub control: Option<String>,
@@ -41,10 +41,10 @@ pub struct TrackDescription {
     pub end: Option<Duration>,
 }
 
-/// Encodings of other servers' own protocols, which nobody has by plain RTP, and the players of those.
+/// Encodings of other servers' own protocols, which do not exist over plain RTP, and the players of those.
 const OTHERS: [(&str, &str); 2] = [
-    ("x-pn-real", "--player realplayer8 plays what a RealVideo server has"),
-    ("x-asf-pf", "--player wmp9 plays what a Windows Media server has"),
+    ("x-pn-real", "--player realplayer8 plays the files of a RealVideo server"),
+    ("x-asf-pf", "--player wmp9 plays the files of a Windows Media server"),
 ];
 
 /// Encodings of several media at once (RFC 2250, RFC 3555): their packets do not show where a picture ends.
@@ -54,7 +54,7 @@ const MULTIPLEXES: [&str; 5] = ["MP2T", "MP2P", "MP1S", "BMPEG", "DV"];
 const REPAIRS: [&str; 5] = ["red", "rtx", "ulpfec", "parityfec", "flexfec"];
 
 impl TrackDescription {
-    /// True of pictures.
+    /// Returns true of pictures.
     pub fn is_video(&self) -> bool {
         self.media == "video"
     }
@@ -90,7 +90,7 @@ impl TrackDescription {
             return Some("no a=rtpmap has its clock rate");
         }
         if MULTIPLEXES.iter().any(is) {
-            return Some("a multiplex, whose pictures cannot be counted");
+            return Some("a multiplex: its pictures cannot be counted");
         }
         if REPAIRS.iter().any(is) {
             return Some("it repairs another track");
@@ -154,14 +154,14 @@ fn track(media: &Media) -> TrackDescription {
     }
 }
 
-/// The value of an attribute that begins with a payload type, `name:TYPE value`.
+/// Returns the value of an attribute that begins with a payload type, `name:TYPE value`.
 fn for_type<'a>(attributes: &'a Attributes, name: &'a str, payload_type: u8) -> Option<&'a str> {
     let mut split = attributes.all(name).filter_map(|value| value.split_once(char::is_whitespace));
     let is_it = |of: &str| of.trim_end_matches([';', ':']).parse() == Ok(payload_type);
     split.find(|(of, _)| is_it(of)).map(|(_, rest)| rest.trim())
 }
 
-/// The end of an `npt` range in seconds or `h:m:s` (RFC 2326 section 3.6), if it has one above zero.
+/// Returns the end of an `npt` range in seconds or `h:m:s` (RFC 2326 section 3.6), if it has one above zero.
 fn range_end(range: &str) -> Option<Duration> {
     let (unit, range) = range.split_once('=')?;
     let (_, end) = range.split_once('-').filter(|_| unit.trim().eq_ignore_ascii_case("npt"))?;
@@ -173,7 +173,7 @@ fn range_end(range: &str) -> Option<Duration> {
     (nanos > 0).then(|| Duration::from_nanos(nanos))
 }
 
-/// A decimal number times 1000, what is finer left away.
+/// Returns a decimal number times 1000, without finer digits.
 fn thousandths(number: &str) -> Option<u64> {
     let (whole, fraction) = number.trim().split_once('.').unwrap_or((number.trim(), ""));
     if !fraction.bytes().all(|byte| byte.is_ascii_digit()) {

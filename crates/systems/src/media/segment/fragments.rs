@@ -15,11 +15,11 @@ const MOST_SAMPLES: u32 = 1 << 20;
 const MOST_TRACKS: usize = 64;
 
 enum Place {
-    /// In a box's header, of which so much is here.
+    /// In a box's header; these bytes of it are here.
     Header(Vec<u8>),
     /// In a box that is passed over; `None` to the end.
     Skipped(Option<u64>),
-    /// In one that is read, and what is missing of it.
+    /// In one that is read, and the number of its missing bytes.
     Read { kind: [u8; 4], content: Vec<u8>, missing: u64 },
 }
 
@@ -29,12 +29,12 @@ pub struct Fragments {
     movie: Vec<MovieTrack>,
     /// Samples by track.
     samples: BTreeMap<u32, u32>,
-    /// What cannot be read.
+    /// The element that cannot be read.
     fault: Option<String>,
 }
 
 impl Fragments {
-    /// Of a movie with these tracks; without any a moov box in the segment names them.
+    /// Returns the counter of a movie with these tracks; without any a moov box in the segment names them.
     pub fn new(movie: Vec<MovieTrack>) -> Self {
         Fragments { place: Place::Header(Vec::new()), movie, samples: BTreeMap::new(), fault: None }
     }
@@ -75,7 +75,7 @@ impl Fragments {
         }
     }
 
-    /// Passes over that many bytes that nobody has.
+    /// Skips that many bytes that were not received.
     pub fn skip(&mut self, mut bytes: u64) {
         while bytes > 0 {
             if let Place::Skipped(left) = &mut self.place {
@@ -134,17 +134,21 @@ impl Fragments {
         for (_, traf) in contents(&content).filter(|(kind, _)| kind == b"traf") {
             let Some(id) = find(traf, b"tfhd").and_then(|(tfhd, _)| word(tfhd, 4)) else { continue };
             let runs = contents(traf).filter(|(kind, _)| kind == b"trun");
-            // Version and flags, then the number of samples.
-            let counts = runs.filter_map(|(_, trun)| word(trun, 4)).filter(|count| *count <= MOST_SAMPLES);
-            let count = counts.fold(0, u32::saturating_add);
-            if self.samples.len() < MOST_TRACKS || self.samples.contains_key(&id) {
+            let mut count = 0u32;
+            for (_, trun) in runs {
+                match samples_of(trun) {
+                    Ok(more) => count = count.saturating_add(more),
+                    Err(fault) => _ = self.fault.get_or_insert(fault),
+                }
+            }
+            if count > 0 && (self.samples.len() < MOST_TRACKS || self.samples.contains_key(&id)) {
                 let known = self.samples.entry(id).or_default();
                 *known = known.saturating_add(count);
             }
         }
     }
 
-    /// What was counted, and the movie's tracks.
+    /// Returns the counts, and the movie's tracks.
     pub fn finish(self) -> (Counted, Vec<MovieTrack>) {
         let is_cut = match &self.place {
             Place::Header(header) => !header.is_empty(),
@@ -165,16 +169,35 @@ impl Fragments {
     }
 }
 
-/// Bytes of a box's header, as far as its beginning states them.
+/// Returns the bytes of a box's header, as far as its beginning states them.
 fn header_bytes(header: &[u8]) -> usize {
     if header.len() >= 8 && header[..4] == [0, 0, 0, 1] { 16 } else { 8 }
+}
+
+/// Samples of a track fragment run (ISO/IEC 14496-12 section 8.8.8). Returns an error in words if it has no
+/// room for its declared number.
+fn samples_of(trun: &[u8]) -> Result<u32, String> {
+    let (Some(flags), Some(count)) = (word(trun, 0), word(trun, 4)) else {
+        return Err("a run of samples that is cut".into());
+    };
+    if count > MOST_SAMPLES {
+        return Err(format!("a run of {count} samples"));
+    }
+    let fields = |mask: u32| 4 * u64::from((flags & mask).count_ones());
+    // data_offset and first_sample_flags once; duration, size, flags and time offset of each sample.
+    let needed = 8 + fields(0x5) + u64::from(count) * fields(0xf00);
+    if needed > trun.len() as u64 {
+        return Err(format!("a run of {count} samples in {} B", trun.len()));
+    }
+    Ok(count)
 }
 
 fn word(content: &[u8], at: usize) -> Option<u32> {
     content.get(at..at + 4)?.try_into().ok().map(u32::from_be_bytes)
 }
 
-/// Pictures are those of the movie's first track of pictures. Without a movie the only track is what the manifest calls it.
+/// Pictures are those of the movie's first track of pictures. Without a movie the only track has the
+/// manifest's name.
 fn pictures(movie: &[MovieTrack], samples: &BTreeMap<u32, u32>, left_out: &mut BTreeSet<String>) -> Pictures {
     let counted = |count| Pictures::Counted { count, times: Vec::new() };
     if movie.is_empty() {
@@ -203,7 +226,7 @@ fn pictures(movie: &[MovieTrack], samples: &BTreeMap<u32, u32>, left_out: &mut B
     counted(found.unwrap_or(0))
 }
 
-/// The tracks of a moov box.
+/// Returns the tracks of a moov box.
 fn tracks(moov: &[u8]) -> Vec<MovieTrack> {
     let traks = contents(moov).filter(|(kind, _)| kind == b"trak");
     traks.filter_map(|(_, trak)| track(trak)).take(MOST_TRACKS).collect()

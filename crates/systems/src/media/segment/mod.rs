@@ -1,4 +1,4 @@
-//! What a media segment contains, whatever its container: pictures, sound, and what is neither.
+//! The content of a media segment, in any container: pictures, sound, and other data.
 //!
 //! Fragmented MP4 is counted by its samples, track by track as the movie's handlers name them (ISO/IEC 14496-12 section
 //! 8.4.3); an MPEG-2 transport stream by its access units, by stream type (ISO/IEC 13818-1 section 2.4.4); packed audio is
@@ -16,7 +16,7 @@ use streamgauge_base::{Chunk, Duration};
 use fragments::Fragments;
 pub use transport::TransportStream;
 
-/// What a track is.
+/// The kind of a track.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum TrackKind {
     /// Pictures.
@@ -30,7 +30,7 @@ pub enum TrackKind {
 /// Pictures of a segment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Pictures {
-    /// There are so many; none where the segment has sound alone.
+    /// Number of pictures; none where the segment has sound alone.
     Counted {
         /// How many.
         count: u32,
@@ -41,7 +41,7 @@ pub enum Pictures {
     Unknown(String),
 }
 
-/// What a segment contains.
+/// The content of a segment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Counted {
     /// Its pictures.
@@ -54,7 +54,7 @@ pub struct Counted {
     pub is_cut: bool,
 }
 
-/// What is known of a stream before a segment of it: from an initialisation segment, or from segments before.
+/// State of a stream before a segment of it: from an initialisation segment, or from segments before.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
     /// Tracks of a movie, by their numbers.
@@ -94,20 +94,21 @@ enum Container {
     Other(String),
 }
 
-/// An ID3 tag, or the first bytes of a frame of AAC, MP3 or AC-3 (RFC 8216 section 3.4).
+/// Returns whether it is an ID3 tag, or the first bytes of a frame of AAC, MP3 or AC-3 (RFC 8216 section
+/// 3.4).
 fn is_packed_audio(first: &[u8]) -> bool {
     let is_frame = matches!(first, [0xff, second, ..] if second & 0xe0 == 0xe0);
     first.starts_with(b"ID3") || is_frame || first.starts_with(&[0x0b, 0x77])
 }
 
-/// Counts a segment while it comes. Memory is bounded, however long the segment is.
+/// Counts a segment while it is received. Memory is bounded, however long the segment is.
 pub struct Counter {
     known: Known,
     container: Container,
 }
 
 impl Counter {
-    /// Of a segment of a stream of which `known` is known.
+    /// Returns the counter of a segment of a stream with the state `known`.
     pub fn new(known: Known) -> Self {
         Counter { known, container: Container::Open(Vec::new()) }
     }
@@ -160,7 +161,7 @@ impl Counter {
         self.bytes(&first);
     }
 
-    /// What the segment contains, which has come whole, and what is known for the next one.
+    /// Returns the content of the segment, which must be whole, and the state for the next one.
     pub fn finish(mut self) -> (Counted, Known) {
         if matches!(self.container, Container::Open(_)) {
             self.recognise();

@@ -6,7 +6,7 @@ mod transport;
 
 use super::*;
 
-/// What a segment of these bytes contains, however it is cut.
+/// Returns the content of a segment of these bytes, in any pieces.
 fn counted_after(known: Known, bytes: &[u8], piece: usize) -> (Counted, Known) {
     let mut counter = Counter::new(known);
     bytes.chunks(piece).for_each(|piece| counter.push(&Chunk::bytes(piece)));

@@ -28,10 +28,10 @@ const STRIDES: [usize; 3] = [188, 192, 204];
 /// Packets that must follow each other before their beginning is believed.
 const IN_STEP: usize = 4;
 
-/// Among so many bytes a packet begins.
+/// Within this many bytes a packet begins.
 const FURTHEST: usize = 204;
 
-/// So many bytes always show where packets begin.
+/// This many bytes always reveal where packets begin.
 const SEARCHED: usize = (IN_STEP + 1) * FURTHEST;
 
 /// Packets of the Program Association Table.
@@ -52,13 +52,13 @@ const JUMP: u64 = 10 * CLOCK_RATE;
 /// Streams of a segment, those of former tables included.
 const MOST_STREAMS: usize = 128;
 
-/// A transport stream as it comes.
+/// A transport stream as it arrives.
 pub struct TransportStream {
     tables: Tables,
     pat: Section,
     pmt: Section,
     streams: Vec<Stream>,
-    /// What came and was not read.
+    /// Received bytes not yet read.
     waiting: Vec<u8>,
     /// How far apart packets begin, once that is known.
     stride: Option<usize>,
@@ -68,7 +68,7 @@ pub struct TransportStream {
 }
 
 impl TransportStream {
-    /// Of a stream of which these tables were read before.
+    /// Returns the reader of a stream with these tables from before.
     pub fn new(tables: Tables) -> Self {
         let streams = tables.streams.iter().map(Stream::new).collect();
         TransportStream {
@@ -85,14 +85,14 @@ impl TransportStream {
 
     /// Takes the next bytes.
     pub fn push(&mut self, bytes: &[u8]) {
-        // What waits stays short, however much comes at once.
+        // The queue stays short, for any amount received at once.
         for part in bytes.chunks(SEARCHED) {
             self.waiting.extend(part);
             self.read(false);
         }
     }
 
-    /// Reads whole packets of what waits; all of it at the end.
+    /// Reads the whole packets in the queue; all of it at the end.
     fn read(&mut self, is_end: bool) {
         let mut at = 0;
         while at < self.waiting.len() {
@@ -103,7 +103,7 @@ impl TransportStream {
                 }
                 match in_step(&self.waiting[at..]) {
                     Some((begins, stride)) => {
-                        // Of packets with a time stamp in front the first four bytes are that.
+                        // In packets with a time stamp in front the first four bytes are the stamp.
                         let stamp = if stride == 192 && self.packets == 0 { 4 } else { 0 };
                         self.lost += begins.saturating_sub(stamp) as u64;
                         (at, self.stride) = (at + begins, Some(stride));
@@ -160,7 +160,7 @@ impl TransportStream {
         }
     }
 
-    /// The streams of a new table: those that were there before go on, and of others what came counts.
+    /// Applies the streams of a new table: earlier ones continue, and the counts of others stay.
     fn follow(&mut self) {
         let told = &self.tables.streams;
         for stream in &mut self.streams {
@@ -174,7 +174,7 @@ impl TransportStream {
         }
     }
 
-    /// What was counted, and the tables for the next segment.
+    /// Returns the counts, and the tables for the next segment.
     pub fn finish(mut self) -> (Counted, Tables) {
         self.read(true);
         let is_cut = !self.waiting.is_empty();
@@ -211,7 +211,7 @@ impl TransportStream {
     }
 }
 
-/// Where the first packet begins that others follow, and how far apart they are.
+/// Returns where the first packet begins that others follow, and how far apart they are.
 fn in_step(bytes: &[u8]) -> Option<(usize, usize)> {
     (0..bytes.len().min(FURTHEST)).filter(|at| bytes[*at] == SYNC).find_map(|begins| {
         let follows = |stride: &usize| {
@@ -223,7 +223,8 @@ fn in_step(bytes: &[u8]) -> Option<(usize, usize)> {
     })
 }
 
-/// When each of `count` pictures is shown, from the first; none where not each has a time stamp, or where the clock jumps.
+/// Returns when each of `count` pictures is shown, from the first; none where not each has a time stamp, or
+/// where the clock jumps.
 fn shown(stamps: &[u64], count: u32) -> Vec<Duration> {
     if stamps.len() != count as usize {
         return Vec::new();

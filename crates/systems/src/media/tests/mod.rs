@@ -9,7 +9,7 @@ use streamgauge_base::Duration;
 use super::*;
 use crate::media::ClipSpec;
 
-/// A track whose units are `units`, 20 ms apart.
+/// Returns a track of `units`, 20 ms apart.
 fn track(codec: Codec, units: &[Vec<u8>]) -> Track {
     let mut offset = 0;
     let listed = (0..).zip(units).map(|(number, unit)| {

@@ -111,8 +111,8 @@ fn gstreamers_description_is_read() {
     assert_eq!(track.frames_per_1000_s, Some(25_000));
 }
 
-/// As Darwin writes it for a hinted QuickTime file: an absolute session control, a track's own range, time in
-/// h:m:s, tracks of other codecs among those that we know.
+/// A description as Darwin writes it for a hinted QuickTime file: an absolute session control, a track's own
+/// range, time in h:m:s, tracks of other codecs among supported ones.
 #[test]
 fn darwins_description_is_read() {
     let text = "v=0\r\no=StreamingServer 3371234 1040000000 IN IP4 10.0.0.1\r\ns=\\sample.mov\r\nu=http:///\r\n\
@@ -165,9 +165,9 @@ fn payload_types_that_need_no_rtpmap_are_known() {
         ("m=video 0 RTP/AVP 31", "video H261", 90_000),
         ("m=video 0 RTP/AVP 32", "video MPV", 90_000),
         ("m=video 0 RTP/AVP 34", "video H263", 90_000),
-        // What the server writes replaces the table.
+        // The server's values replace the table's.
         ("m=audio 0 RTP/AVP 8\r\na=rtpmap:8 PCMA/16000/1", "audio PCMA", 16_000),
-        // A payload type of nobody's does not hide the one behind it.
+        // An unassigned payload type does not hide the one behind it.
         ("m=audio 0 RTP/AVP 77 0", "audio PCMU", 8_000),
         ("m=video 0 RTP/AVP 96\r\na=rtpmap: 96  H264", "video H264", 90_000),
         ("m=video 0 RTP/AVP 96\r\na=rtpmap:96; h264 / 90000 ", "video h264", 90_000),

@@ -1,5 +1,5 @@
-//! Which level the player subscribes to and at which rate it asks for it: from the delay, the loss, what is received, and
-//! what the link is told to carry.
+//! The level that the player subscribes to and the rate at which it asks for it: from the delay, the loss, the received
+//! rate, and the configured rate of the link.
 //!
 //! The rules are those of the published client; the constants are [`PlayerSettings`]'s.
 
@@ -15,7 +15,7 @@ use crate::rtsp::MediaTransport;
 /// The preference up to which `slow_share` of it is believed.
 const SLOW_BPS: u64 = 150_000;
 
-/// Preferences of modems, and what the client takes each for.
+/// Preferences of modems, and the rate that the client assumes for each.
 const MODEMS_BPS: [(u64, f64); 4] =
     [(28_800, 21_600.0), (33_600, 25_000.0), (57_600, 50_000.0), (115_200, 100_000.0)];
 
@@ -25,13 +25,13 @@ const CEILINGS_BPS: [u64; 2] = [65_000, 600_000];
 /// After loss the ceiling is no lower.
 const LEAST_CEILING_BPS: f64 = 15_000.0;
 
-/// Two packets that are no further apart came together.
+/// Two packets that are no further apart arrived together.
 const LEAST_PAIR_S: f64 = 1e-6;
 
-/// What a rate of nothing received would be divided by.
+/// Least divisor, in place of a received rate of zero.
 const LEAST_BPS: f64 = 1_000.0;
 
-/// What the player wants of the server.
+/// The player's requests to the server.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Wanted {
     /// The place of the level among those offered.
@@ -52,7 +52,7 @@ struct Losses {
 /// The decisions.
 pub struct Adaptation {
     settings: Arc<PlayerSettings>,
-    /// What each level needs, ascending, in bit/s.
+    /// Rate of each level, ascending, in bit/s.
     needs: Vec<f64>,
     /// The first that has pictures and is not thinned.
     whole: usize,
@@ -60,7 +60,7 @@ pub struct Adaptation {
     received: Received,
     /// Bit/s of the last packet pairs.
     pairs: VecDeque<f64>,
-    /// The least delay from server to player, by two clocks of which nobody knows the difference.
+    /// The least delay from server to player, by two clocks with an unknown difference.
     least_delay: Option<i64>,
     excess: Duration,
     limit: Duration,
@@ -74,15 +74,15 @@ pub struct Adaptation {
     ceiling_bps: f64,
     clean_windows: u32,
     losses: Losses,
-    /// When the loss is counted next.
+    /// Time when the loss is counted next.
     loss_due: Option<Instant>,
-    /// It has buffered enough.
+    /// Whether it has buffered enough.
     has_enough: bool,
 }
 
 impl Adaptation {
-    /// For levels that need so much, ascending, of which that at `whole` is the lowest with all of its pictures. Panics
-    /// without any.
+    /// Makes the adaptation for levels of such rates, ascending; the one at `whole` is the lowest with all of its
+    /// pictures. Panics without any.
     pub fn new(settings: Arc<PlayerSettings>, needs: Vec<f64>, whole: usize) -> Self {
         let believed = believed(&settings);
         let level = fitting(&needs, believed);
@@ -121,38 +121,38 @@ impl Adaptation {
         adaptation
     }
 
-    /// What it wants now.
+    /// Returns the present request.
     pub fn wanted(&self) -> &Wanted {
         &self.wanted
     }
 
-    /// By how much the last delay exceeded the least.
+    /// Returns by how much the last delay exceeded the least.
     pub fn excess(&self) -> Duration {
         self.excess
     }
 
-    /// The rate that the link is believed to carry, in bit/s; `None` before anything tells.
+    /// Returns the rate that the link is believed to carry, in bit/s; `None` before any evidence.
     pub fn available_bps(&self, now: Instant) -> Option<f64> {
-        match self.settings.transport {
-            MediaTransport::Tcp => {
-                self.received.rate_bps(now, self.window()).map(|rate| rate * self.settings.tcp_available)
-            }
-            MediaTransport::Udp => {
-                let mut sorted: Vec<f64> = self.pairs.iter().copied().collect();
-                sorted.sort_by(f64::total_cmp);
-                sorted.get(sorted.len() / 2).copied()
-            }
+        let multiple = match self.settings.transport {
+            MediaTransport::Tcp => Some(self.settings.tcp_available),
+            MediaTransport::Udp => self.settings.udp_available,
+        };
+        if let Some(multiple) = multiple {
+            return self.received.rate_bps(now, self.window()).map(|rate| rate * multiple);
         }
+        let mut sorted: Vec<f64> = self.pairs.iter().copied().collect();
+        sorted.sort_by(f64::total_cmp);
+        sorted.get(sorted.len() / 2).copied()
     }
 
-    /// A packet of so many bytes came.
+    /// Counts a packet of `bytes` that arrived.
     pub fn packet(&mut self, now: Instant, bytes: usize) {
         self.received.add(now, bytes as u64, self.longest());
         self.losses.received += 1;
         self.loss_due.get_or_insert(now + self.settings.loss_time);
     }
 
-    /// The second of a pair, of so many bytes, came so long after the first.
+    /// Handles the second of a pair, of `bytes`, which arrived `apart` after the first.
     pub fn pair(&mut self, apart: Duration, bytes: usize) {
         let seconds = apart.as_secs_f64().max(LEAST_PAIR_S);
         self.pairs.push_back(bytes as f64 * 8.0 / seconds);
@@ -161,17 +161,17 @@ impl Adaptation {
         }
     }
 
-    /// So many packets are seen to be missing.
+    /// Counts packets that are found missing.
     pub fn lost(&mut self, packets: u64) {
         self.losses.lost += packets;
     }
 
-    /// When the loss is counted next.
+    /// Returns when the loss is counted next.
     pub fn due(&self) -> Option<Instant> {
         self.loss_due.filter(|_| self.settings.transport == MediaTransport::Udp)
     }
 
-    /// The server's clock came, `delay` nanoseconds behind ours; so much media is buffered.
+    /// Handles the server's clock, `delay` nanoseconds behind ours, with `buffer` of media held.
     pub fn report(&mut self, now: Instant, delay: i64, buffer: Duration) {
         let least = self.least_delay.map_or(delay, |least| least.min(delay));
         self.least_delay = Some(least);
@@ -277,7 +277,7 @@ impl Adaptation {
                 return self.want(fits, test.min(settings.acceleration * highest), reason);
             }
             if self.is_testing {
-                // What was tried holds.
+                // The tried level holds.
                 self.is_testing = false;
                 self.stable_bps = self.received.rate_bps(now, self.window());
             }
@@ -359,7 +359,7 @@ fn behind(settings: &PlayerSettings) -> Duration {
     }
 }
 
-/// The rate that is believed at the start.
+/// Returns the rate that is believed at the start.
 fn believed(settings: &PlayerSettings) -> f64 {
     let preference = settings.preference_bps;
     let modem = MODEMS_BPS.iter().find(|(rate, _)| *rate == preference).map(|(_, taken)| *taken);
@@ -367,12 +367,12 @@ fn believed(settings: &PlayerSettings) -> f64 {
     modem.unwrap_or(preference as f64 * share)
 }
 
-/// The highest level that needs no more than `rate`; the lowest if none does.
+/// Returns the highest level that needs no more than `rate`; the lowest if none does.
 fn fitting(needs: &[f64], rate: f64) -> usize {
     needs.iter().rposition(|need| *need <= rate).unwrap_or(0)
 }
 
-/// What came in the last while, in tenths of a second.
+/// The bytes received lately, in tenths of a second.
 #[derive(Default)]
 struct Received {
     began: Option<Instant>,
@@ -396,7 +396,7 @@ impl Received {
         }
     }
 
-    /// Over the last `window`, or since it began if that is shorter but half a second at least.
+    /// Returns the rate over the last `window`, or since it began if that is shorter but half a second at least.
     fn rate_bps(&self, now: Instant, window: Duration) -> Option<f64> {
         let since = now.saturating_since(self.began?).min(window);
         if since < Duration::from_nanos(5 * SLOT) {
@@ -488,6 +488,21 @@ mod tests {
             second(&mut player, n, 60_000, (n as i64) * 400);
             let wanted = player.wanted();
             assert!(wanted.delivery_bps >= 1.1 * LEVELS[wanted.level] - 1.0);
+        }
+    }
+
+    #[test]
+    fn over_udp_the_links_rate_may_be_a_multiple_of_what_comes() {
+        let mut settings = PlayerSettings::of(PlayerKind::RealPlayer8);
+        for (udp_available, wanted) in [(None, 800_000.0), (Some(1.5), 60_000.0)] {
+            settings.udp_available = udp_available;
+            let mut player = Adaptation::new(Arc::new(settings.clone()), LEVELS.to_vec(), 1);
+            player.pair(Duration::from_millis(10), 1_000);
+            for n in 0..10 {
+                second(&mut player, n, 40_000, 0);
+            }
+            let available = player.available_bps(at(10_000)).unwrap();
+            assert!((available / wanted - 1.0).abs() < 0.1, "{available} bit/s for {wanted}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! Which packets of a stream came, which are missing, and when the server is told.
+//! The packets of a stream that arrived or are missing, and the times of reports to the server.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -8,27 +8,27 @@ use streamgauge_wire::rdt::{AckPacket, SequenceNumber};
 
 use super::settings::PlayerSettings;
 
-/// A packet that is missing for so long is not waited for; ours, beyond what a server keeps.
+/// A packet that is missing for this long is not waited for; ours, longer than a server keeps it.
 const HOLD: Duration = Duration::from_secs(20);
 
-/// Numbers that are remembered as missing; a gap beyond them is a server that began anew.
+/// Numbers that are remembered as missing; a gap beyond them is a server that restarted.
 const MOST_MISSING: usize = 1_024;
 
-/// What a packet is to those before it.
+/// The relation of a packet to those before it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Arrival {
-    /// It has not come before; its number, extended by the count of wraps, and how many were missed before it.
+    /// It is new; its number, extended by the count of wraps, and how many were missed before it.
     New(u32, u32),
     /// It was missing.
     Repaired(u32),
-    /// It has come before, or is not waited for.
+    /// It has arrived before, or is not waited for.
     Duplicate,
 }
 
 struct Missing {
     sequence: SequenceNumber,
     since: Instant,
-    /// How many had come when it was missed.
+    /// How many had arrived when it was missed.
     came: u64,
     is_said: bool,
 }
@@ -38,19 +38,19 @@ pub struct Holes {
     settings: Arc<PlayerSettings>,
     /// The number that is expected, and how it is extended.
     next: Option<(SequenceNumber, u32)>,
-    /// Those that have been said come first: what is missed is added at the end, and whatever is said is all of it.
+    /// Reported ones are first: a missed packet is added at the end, and a report covers all of it.
     missing: VecDeque<Missing>,
     came: u64,
-    /// The number from which nothing has been said.
+    /// The first number without any report.
     unsaid: SequenceNumber,
     said_at: Instant,
     checked_at: Instant,
-    /// More of them are missing than may be, all at once.
+    /// Whether more of them are missing than allowed, all at once.
     is_urgent: bool,
 }
 
 impl Holes {
-    /// Nothing has come.
+    /// Makes the state before any arrival.
     pub fn new(settings: Arc<PlayerSettings>) -> Self {
         Holes {
             settings,
@@ -64,10 +64,10 @@ impl Holes {
         }
     }
 
-    /// A packet came.
+    /// Handles a packet that arrived.
     pub fn came(&mut self, now: Instant, sequence: SequenceNumber) -> Arrival {
         let Some((next, extended)) = self.next else {
-            // The numbers begin at 0, and what is sent first may be lost.
+            // The numbers begin at 0, and the first packet may be lost.
             (self.unsaid, self.said_at, self.checked_at) = (sequence, now, now);
             self.next = Some((sequence.next(), u32::from(sequence.get()) + 1));
             self.came = 1;
@@ -96,12 +96,12 @@ impl Holes {
         Arrival::New(of, missed)
     }
 
-    /// Of those that are missing what has not been said, the latest first.
+    /// Returns the missing packets that are not yet reported, the latest first.
     fn to_say(&self) -> impl Iterator<Item = &Missing> {
         self.missing.iter().rev().take_while(|one| !one.is_said)
     }
 
-    /// When it looks next.
+    /// Returns when it looks next.
     pub fn due(&self) -> Option<Instant> {
         self.next?;
         let check = self.to_say().next().map(|_| self.checked_at + self.settings.nak_check);
@@ -112,7 +112,7 @@ impl Holes {
         })
     }
 
-    /// What the server is to be told of `stream`, if it is time.
+    /// Returns the report to the server on `stream`, if it is time.
     pub fn take(&mut self, now: Instant, stream: u16) -> Option<AckPacket> {
         if self.due()? > now {
             return None;
@@ -130,7 +130,7 @@ impl Holes {
             return None;
         }
         let (next, _) = self.next?;
-        // What has been said is said no more.
+        // A reported packet is not reported again.
         let first = self.to_say().last().map(|one| one.sequence);
         let first = first.filter(|one| one.ahead_of(self.unsaid) < 0).unwrap_or(self.unsaid);
         let last = next.plus(-1);

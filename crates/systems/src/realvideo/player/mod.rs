@@ -37,7 +37,7 @@ const FAREWELL: Duration = Duration::from_secs(1);
 /// Packets kept that overtook the response to PLAY.
 const MOST_EARLY: usize = 1_024;
 
-/// Frames that share a packet; a payload of more is nobody's.
+/// Frames that share a packet; a payload of more is invalid.
 const MOST_PIECES: usize = 1_024;
 
 /// Bytes read from the connection at once.
@@ -54,53 +54,52 @@ enum Phase {
     Playing { server_holds: bool },
     /// TEARDOWN was sent; the connection is closed at this time at the latest.
     Leaving { until: Instant },
-    /// All is said.
+    /// The session is over.
     Gone,
 }
 
-/// What the server was told last.
-struct Told {
+/// The last request sent to the server.
+struct LastRequest {
     level: usize,
     delivery_bps: f64,
 }
 
 /// Plays one URL.
 ///
-/// Events: `media_end` (value: frames shown; its reason says what ended the session), `playout_start` (s since PLAY was
-/// sent), `frame_shown` (value: the frame's number among those of which something came; its reason: its time in the media),
-/// `frame_late` (s) and `frame_incomplete` (packets missing, as far as known), `stall` (value: the frame waited for) and
-/// `resume` (s stalled), `buffer` (s of media held, at most each 0.5 s); `level_changed` (bit/s that the level needs, with
-/// the reason) and `delivery_asked` (bit/s) when the server is told so; with each of the server's reports of its clock
-/// `estimate` (bit/s that are believed to be there) and `delay_excess` (s);
-/// `packets_missed` (1).
+/// Events: `media_end` (value: frames shown; its reason names the end of the session), `playout_start` (s since PLAY
+/// was sent), `frame_shown` (value: the frame's number among those with any part received; its reason: its time in the
+/// media), `frame_late` (s) and `frame_incomplete` (packets missing, as far as known), `stall` (value: the frame waited
+/// for) and `resume` (s stalled), `buffer` (s of media held, at most each 0.5 s); `level_changed` (bit/s that the level
+/// needs, with the reason) and `delivery_asked` (bit/s) when the server gets such a request; with each of the server's
+/// reports of its clock `estimate` (bit/s that are believed to be there) and `delay_excess` (s); `packets_missed` (1).
 pub struct RealPlayer {
     settings: Arc<PlayerSettings>,
-    /// Or what is wrong with the URL.
+    /// Or the fault in the URL.
     client: Result<Client, String>,
     reader: Reader,
     connection: Backlog,
     phase: Phase,
     tracks: Vec<Track>,
-    /// The track of which events speak.
+    /// The track that events describe.
     main: usize,
     offers: Vec<Offer>,
     /// From DESCRIBE on.
     adaptation: Option<Adaptation>,
-    told: Option<Told>,
+    told: Option<LastRequest>,
     /// From PLAY on.
     playout: Option<Playout>,
     stalls: u64,
     duration: Option<Duration>,
-    /// Media that came before the response to PLAY.
+    /// Media that arrived before the response to PLAY.
     early: Vec<(usize, Chunk)>,
     play_asked: Option<Instant>,
-    /// When the last packet came, and of which stream: the first of a pair.
+    /// Time and stream of the last packet: the first of a pair.
     last: Option<(Instant, u16)>,
     paused: bool,
     heard: Instant,
     came: RdtCame,
     keeping: Keeping,
-    /// The server said by a challenge that it is one of RealNetworks'.
+    /// Whether the server has identified itself by a challenge as one of RealNetworks'.
     is_challenged: bool,
     /// The last answer's status, if it was no success.
     refused: Option<u16>,
@@ -109,7 +108,7 @@ pub struct RealPlayer {
 }
 
 impl RealPlayer {
-    /// Plays what `url` names.
+    /// Makes a player of `url`.
     pub fn new(settings: PlayerSettings, url: &str) -> Self {
         RealPlayer {
             client: Client::new(url),
@@ -143,7 +142,7 @@ impl RealPlayer {
         matches!(self.phase, Phase::Playing { .. })
     }
 
-    /// RDT came of a track.
+    /// Handles RDT of a track.
     fn media(&mut self, now: Instant, track: usize, datagram: &Chunk) {
         self.heard = now;
         if self.playout.is_none() {
@@ -174,7 +173,7 @@ impl RealPlayer {
                     adaptation.lost(missed.into());
                     self.events.say(now, "packets_missed", f64::from(missed), "1", "");
                 }
-                // A pair that something came between is none.
+                // A pair with a packet between is none.
                 let first = self
                     .last
                     .filter(|(_, stream)| data.is_back_to_back && missed == 0 && *stream == data.stream);
@@ -216,7 +215,7 @@ impl RealPlayer {
         }
     }
 
-    /// The server said what time it was as it sent this.
+    /// Handles the time of the server's clock when it sent this.
     fn clock(&mut self, now: Instant, server_time_ms: u32) {
         let (Some(adaptation), Some(playout)) = (&mut self.adaptation, &self.playout) else { return };
         let delay = now.as_nanos().cast_signed() - i64::from(server_time_ms) * 1_000_000;
@@ -250,7 +249,7 @@ impl RealPlayer {
                             self.media(now, track, &packet);
                         }
                     }
-                    // Who asks on and on and takes no answer gets none.
+                    // Drops a peer that keeps sending requests without reading replies.
                     Ok(RtspItem::Request(_)) if self.connection.is_full() => {}
                     Ok(RtspItem::Request(request)) => self.connection.push(Client::answer(&request), io),
                     Ok(RtspItem::Response(response)) => {
@@ -269,7 +268,7 @@ impl RealPlayer {
         }
     }
 
-    /// Says what came and what did not, over UDP.
+    /// Reports received and missing packets, over UDP.
     fn acknowledge(&mut self, now: Instant, io: &mut dyn Io) {
         if !self.settings.retransmission {
             return;
@@ -283,7 +282,8 @@ impl RealPlayer {
         }
     }
 
-    /// Asks the server to hold or to go on, if it does not do what is wanted; and for what is wanted of the media.
+    /// Asks the server to hold or to continue, if its state differs from the wanted one; and for the wanted level of
+    /// the media.
     fn steer(&mut self, now: Instant, io: &mut dyn Io) {
         if !self.is_playing() || !self.connection.is_open() {
             return;
@@ -303,7 +303,7 @@ impl RealPlayer {
         }
     }
 
-    /// Ends at once, and says why.
+    /// Ends at once, and records why.
     fn give_up(&mut self, now: Instant, why: impl Into<Cow<'static, str>>, io: &mut dyn Io) {
         match &mut self.playout {
             Some(playout) => playout.end(now, why, &mut self.events),
@@ -315,7 +315,7 @@ impl RealPlayer {
         self.leave(now, io);
     }
 
-    /// Says goodbye.
+    /// Sends the goodbye.
     fn leave(&mut self, now: Instant, io: &mut dyn Io) {
         if matches!(self.phase, Phase::Leaving { .. } | Phase::Gone) {
             return;
@@ -338,7 +338,7 @@ impl RealPlayer {
         }
     }
 
-    /// When silence ends the session.
+    /// Returns when silence ends the session.
     fn patience_ends(&self) -> Option<Instant> {
         let limit = self.settings.give_up_after;
         match self.phase {
@@ -359,7 +359,7 @@ impl RealPlayer {
         }
     }
 
-    /// Does what is due.
+    /// Does all due work.
     fn work(&mut self, now: Instant, io: &mut dyn Io) {
         if self.patience_ends().is_some_and(|at| at <= now) {
             self.lose_patience(now, io);
@@ -405,7 +405,7 @@ impl App for RealPlayer {
                 self.heard = now;
                 self.begin(now, io);
             }
-            Input::Datagram(channel, datagram) => {
+            Input::Datagram { on: channel, bytes: datagram, .. } => {
                 if let Some(track) = self.tracks.iter().position(|track| track.channel == Some(channel)) {
                     self.media(now, track, datagram);
                 }

@@ -1,4 +1,4 @@
-//! What the rule books offer: sets of rules of all streams, and what each needs.
+//! The offers of the rule books: sets of rules of all streams, and the rate of each.
 
 use streamgauge_wire::asm::AsmRuleBook;
 
@@ -8,18 +8,19 @@ use super::settings::PlayerSettings;
 /// Sets that are looked at; a book has one an encoding and two besides.
 const MOST_OFFERS: usize = 64;
 
-/// Rules that are taken together.
+/// Rules that are selected together.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Offer {
-    /// What they need, in bit/s.
+    /// Their rate, in bit/s.
     pub needs_bps: f64,
-    /// Of each stream of the description, in its order, the numbers of its rules, ascending.
+    /// For each stream of the description, in its order, the numbers of its rules, ascending.
     pub rules: Vec<Vec<u16>>,
-    /// It has pictures, and all of a level's.
+    /// Whether it has pictures, and all of a level's.
     pub is_whole: bool,
 }
 
-/// What a presentation offers to such a player, the lowest first. One at least: all that holds where no rate is named.
+/// Returns the offers of a presentation to such a player, the lowest first. One at least: all that holds where no rate
+/// is named.
 ///
 /// # Errors
 ///
@@ -67,7 +68,7 @@ pub fn offers(presentation: &Presentation, settings: &PlayerSettings) -> Result<
     });
     offers.retain(|offer| offer.rules.iter().any(|rules| !rules.is_empty()));
     if offers.is_empty() {
-        // Somebody's book in another form: what holds where most is to be had.
+        // A book in another form: the offer that holds at the highest rate.
         offers.extend(found.pop().filter(|offer| offer.rules.iter().any(|rules| !rules.is_empty())));
     }
     if offers.is_empty() {

@@ -1,4 +1,4 @@
-//! What came and what became of it, for who asks at any time.
+//! The received packets and their fates, readable at any time.
 
 use streamgauge_base::{Duration, Instant};
 
@@ -6,30 +6,30 @@ use super::super::sdp::StreamDescription;
 use super::RealPlayer;
 use crate::playout::{PlayoutStats, ReceivedUnit};
 
-/// Key frames of which it is remembered that they are.
+/// Key frames that are remembered as such.
 const MOST_KEYS: usize = 1_024;
 
-/// What has come of all streams, in packets of media.
+/// Counts of all streams, in packets of media.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct RdtCame {
-    /// Packets, without those that had come before.
+    /// Packets, without duplicates.
     pub packets: u64,
     /// Their bytes, with RDT's headers.
     pub bytes: u64,
     /// Those that were seen to be missing.
     pub missed: u64,
-    /// Those of them that came after all.
+    /// Those of them that arrived after they were missed.
     pub repaired: u64,
-    /// Those that had come before, or came too late.
+    /// Packets that had arrived before, or arrived too late.
     pub duplicates: u64,
 }
 
-/// What the player has seen.
+/// The player's observations.
 #[derive(Clone, Debug, Default)]
 pub struct RealPlayerReport {
-    /// What has come.
+    /// Counts of received packets.
     pub came: RdtCame,
-    /// What became of the pictures.
+    /// The fates of the pictures.
     pub frames: PlayoutStats,
     /// From PLAY to the first picture's time.
     pub startup: Option<Duration>,
@@ -37,15 +37,15 @@ pub struct RealPlayerReport {
     pub buffer: Duration,
     /// Where play is in the media.
     pub position: Duration,
-    /// The media's length, if the server says it.
+    /// The media's length, if the server gives it.
     pub duration: Option<Duration>,
-    /// What each level that is offered needs, ascending, in bit/s.
+    /// Rate of each offered level, ascending, in bit/s.
     pub levels_bps: Vec<f64>,
-    /// What that needs which the server was told last.
+    /// Rate of the level last requested.
     pub level_bps: Option<f64>,
 }
 
-/// What is kept of the media, and of which pictures it is known that they are key frames.
+/// The kept part of the media, and the pictures that are known to be key frames.
 #[derive(Default)]
 pub(super) struct Keeping {
     pub is_wanted: bool,
@@ -53,7 +53,7 @@ pub(super) struct Keeping {
 }
 
 impl Keeping {
-    /// A key frame of that time came, or a part of it.
+    /// Notes a key frame of that time, or a part of it.
     pub fn key(&mut self, timestamp_ms: u32) {
         if self.is_wanted && self.keys.last() != Some(&timestamp_ms) {
             if self.keys.len() == MOST_KEYS {
@@ -70,12 +70,13 @@ impl Keeping {
 }
 
 impl RealPlayer {
-    /// Keeps the units that come for `take_unit`; a trial keeps nothing. Call it before the start.
+    /// Keeps the received units for `take_unit`; a trial keeps nothing. Call it before the start.
     pub fn keep_units(&mut self, keep: bool) {
         self.keeping.is_wanted = keep;
     }
 
-    /// The next unit that has been shown or given up, in its stream's order of decoding; and whether it is a key frame.
+    /// Returns the next unit that has been shown or given up, in its stream's order of decoding; and whether it is a
+    /// key frame.
     pub(in super::super) fn take_unit(&mut self) -> Option<(ReceivedUnit, bool)> {
         let unit = self.playout.as_mut()?.take_unit()?;
         let is_video = self.tracks.get(unit.track).is_some_and(|track| track.description.is_video);
@@ -83,12 +84,12 @@ impl RealPlayer {
         Some((unit, is_key))
     }
 
-    /// What the server said of each stream that is played.
+    /// Returns the server's description of each stream that is played.
     pub(in super::super) fn streams(&self) -> impl Iterator<Item = &StreamDescription> {
         self.tracks.iter().map(|track| &track.description)
     }
 
-    /// What came and what was shown by `now`.
+    /// Returns the packets received and the pictures shown by `now`.
     pub fn report_at(&self, now: Instant) -> RealPlayerReport {
         let mut report = RealPlayerReport {
             came: self.came,
@@ -106,17 +107,17 @@ impl RealPlayer {
         report
     }
 
-    /// The media's length, if the server says it.
+    /// Returns the media's length, if the server gives it.
     pub(in super::super) fn duration(&self) -> Option<Duration> {
         self.duration
     }
 
-    /// The last answer's status, if it was no success.
+    /// Returns the last answer's status, if it was no success.
     pub(in super::super) fn refused(&self) -> Option<u16> {
         self.refused
     }
 
-    /// The server answered with something that this player cannot play.
+    /// Returns whether the server answered with something that this player cannot play.
     pub(in super::super) fn is_unplayable(&self) -> bool {
         self.is_unplayable
     }

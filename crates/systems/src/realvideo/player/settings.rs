@@ -1,7 +1,7 @@
 //! Every constant of the player, by name and with its source.
 //!
-//! "Helix DNA client" is RealNetworks' published client source; its dated files are of 2006 to 2008, and that the players
-//! of 2000 to 2003 had the same constants is an assumption. "Ours" is what nobody published.
+//! "Helix DNA client" is RealNetworks' published client source; its dated files are of 2006 to 2008, and that the
+//! players of 2000 to 2003 had the same constants is an assumption. "Ours" has no published source.
 
 use serde::{Deserialize, Serialize};
 use streamgauge_base::Duration;
@@ -9,7 +9,7 @@ use streamgauge_plan::{Kind, Parameter, check_bounds, setting, settings};
 
 use crate::rtsp::MediaTransport;
 
-/// In nanoseconds.
+/// A millisecond in nanoseconds.
 const MS: f64 = 1e6;
 
 /// Which player.
@@ -19,7 +19,7 @@ pub enum PlayerKind {
     /// RealPlayer 8, of 2000 to 2002.
     #[serde(rename = "realplayer8")]
     RealPlayer8,
-    /// RealPlayer 10, of 2003 and 2004: it begins with all that the link is said to carry.
+    /// RealPlayer 10, of 2003 and 2004: it begins with the full configured rate of the link.
     #[serde(rename = "realplayer10")]
     RealPlayer10,
 }
@@ -39,22 +39,22 @@ settings! {
     pub struct PlayerSettings {
         /// Which player.
         pub kind: PlayerKind => Parameter::elsewhere,
-        /// What carries the media.
+        /// The carrier of the media.
         pub transport: MediaTransport => Parameter::elsewhere,
 
-        /// What the user says that the link carries, the player's bandwidth preference.
+        /// The link's rate as the user sets it, the player's bandwidth preference.
         /// Source: ours.
         pub preference_bps: u64 => |p| p.called("preference").least(10_000),
-        /// Of a preference above 150 kbit/s this share is believed at the start.
+        /// Share of a preference above 150 kbit/s that is believed at the start.
         /// Source: Helix DNA client, session manager.
         pub fast_share: f64 => |p| p.above(0).most(1),
-        /// Of one below that.
+        /// Share of a lower preference.
         /// Source: Helix DNA client, session manager.
         pub slow_share: f64 => |p| p.above(0).most(1),
         /// The lowest level is the sound alone, where there is sound.
         /// Source: Chung et al., section V-A.
         pub audio_only: bool,
-        /// Beneath the lowest level of pictures its key frames alone are taken.
+        /// Beneath the lowest level of pictures its key frames alone are selected.
         /// Source: Helix DNA client, rule books.
         pub key_frames_only: bool,
 
@@ -67,63 +67,66 @@ settings! {
         /// Once it is behind, it is so again only when the excess has grown by this.
         /// Source: Helix DNA client, session manager.
         pub behind_step: Duration,
-        /// Beyond this excess it asks for no more.
+        /// Beyond this excess it does not raise its request.
         /// Source: Helix DNA client, session manager.
         pub slightly_behind: Duration,
-        /// Over UDP the received rate is of so long, less the excess that makes it behind.
+        /// Over UDP the received rate is a mean over this time, less the excess that makes it behind.
         /// Source: Helix DNA client, session manager.
         pub udp_rate_window: Duration => |p| p.called("udp_rate_time").least(100.0 * MS),
-        /// Of no less than this.
+        /// The received rate is a mean over at least this time.
         /// Source: Helix DNA client, session manager.
         pub least_rate_window: Duration => |p| p.called("least_rate_time").least(100.0 * MS),
-        /// Over TCP it is of so long.
+        /// Over TCP it is a mean over this time.
         /// Source: Helix DNA client, session manager.
         pub tcp_rate_window: Duration => |p| p.called("tcp_rate_time").least(100.0 * MS),
-        /// Who is behind offers this share of the received rate, and takes the highest level that fits.
+        /// A player that is behind offers this share of the received rate, and selects the highest level that fits.
         /// Source: Helix DNA client, session manager.
         pub behind_share: f64 => |p| p.above(0).most(1),
-        /// Who is behind, and whose level fits already, asks for this share of the received rate.
+        /// A player that is behind, with a level that fits already, asks for this share of the received rate.
         /// Source: Helix DNA client, session manager.
         pub slow_down_share: f64 => |p| p.above(0).most(1),
         /// The last rate that was stable is offered instead where the two are within this share of it.
         /// Source: Helix DNA client, session manager.
         pub stable_within: f64 => |p| p.least(0).most(1),
-        /// Heeds the delay at all.
+        /// Reacts to the delay at all.
         /// Source: ours.
         pub heed_delay: bool,
 
         /// Over UDP, time over which a share of lost packets is counted.
         /// Source: Helix DNA client, session manager.
         pub loss_time: Duration => |p| p.least(100.0 * MS),
-        /// Loss of this share or more takes as much off a rate that is above the level's.
+        /// Loss of this share or more reduces a rate above the level's by the same share.
         /// Source: Helix DNA client, session manager.
         pub moderate_loss: f64 => |p| p.least(0).most(1).not_above(&["heavy_loss"]),
-        /// But no more than this.
+        /// The greatest such reduction.
         /// Source: Helix DNA client, session manager.
         pub most_loss_cut: f64 => |p| p.least(0).most(1),
-        /// Loss of this share or more takes the rate to `heavy_share` of itself, and the level with it.
+        /// Loss of this share or more reduces the rate to `heavy_share` of itself, and the level with it.
         /// Source: Helix DNA client, session manager.
         pub heavy_loss: f64 => |p| p.least(0).most(1),
         /// See `heavy_loss`.
         /// Source: Helix DNA client, session manager.
         pub heavy_share: f64 => |p| p.above(0).most(1),
-        /// Loss never takes the rate below this multiple of the level's.
+        /// Loss never reduces the rate below this multiple of the level's.
         /// Source: Helix DNA client, session manager.
         pub loss_floor: f64 => |p| p.least(0),
-        /// Heeds loss at all.
+        /// Reacts to loss at all.
         /// Source: ours.
         pub heed_loss: bool,
 
-        /// Over UDP, the link's rate is the median of so many packet pairs.
+        /// Over UDP, the link's rate is the median of this many packet pairs.
         /// Source: Helix DNA client, session manager.
         pub pairs: u32 => |p| p.least(1).most(1_000),
+        /// Over UDP it is this multiple of the received rate instead, as over TCP; `none` for the packet pairs.
+        /// Source: ours; Chung et al., section V-B, saw UDP and TCP get the same share of 600 kbit/s.
+        pub udp_available: Option<f64> => |p| p.least(1),
         /// Over TCP it is this multiple of the received rate.
         /// Source: Helix DNA client, session manager.
         pub tcp_available: f64 => |p| p.least(1),
         /// Over TCP it asks for this multiple of the level's rate at least.
         /// Source: Helix DNA client, session manager.
         pub tcp_floor: f64 => |p| p.least(0),
-        /// It tries this share of what is available above what it uses.
+        /// It tries this share of the available rate above the used one.
         /// Source: Helix DNA client, session manager.
         pub test_share: f64 => |p| p.above(0).most(1).not_below(&["least_test_share"]),
         /// Which shrinks by this factor each time that a try fails.
@@ -132,20 +135,20 @@ settings! {
         /// To this at least.
         /// Source: Helix DNA client, session manager.
         pub least_test_share: f64 => |p| p.above(0).most(1),
-        /// So many reports of the delay without congestion, and it asks for a higher rate.
+        /// After this many reports of the delay without congestion it asks for a higher rate.
         /// Source: Helix DNA client, session manager.
         pub raise_after: u32,
-        /// More than so many, and it looks for a higher level.
+        /// After more reports than this it looks for a higher level.
         /// Source: Helix DNA client, session manager.
         pub offer_after: u32,
-        /// So many fewer are counted after it was behind.
+        /// After it was behind, this many more reports are needed.
         /// Source: Helix DNA client, session manager.
         pub behind_debt: u32 => |p| p.most(10_000),
-        /// And after loss.
+        /// The same after loss.
         /// Source: Helix DNA client, session manager.
         pub loss_debt: u32 => |p| p.most(10_000),
-        /// Does not go beyond what the preference stands for, or where loss was last, before so many times of
-        /// `loss_time` went by without loss.
+        /// Does not exceed the rate of the preference, or the rate of the last loss, before this many times of
+        /// `loss_time` passed without loss.
         /// Source: Helix DNA client, session manager.
         pub ceiling_after: u32,
 
@@ -158,32 +161,32 @@ settings! {
         /// Beyond this much media it has enough.
         /// Source: Helix DNA client, buffer control.
         pub high_mark: Duration,
-        /// Or beyond so many bytes.
+        /// It has enough beyond this many bytes, too.
         /// Source: Helix DNA client, buffer control.
         pub high_mark_bytes: u64 => |p| p.least(1_000),
         /// Below this it has not.
         /// Source: Helix DNA client, buffer control.
         pub low_mark: Duration => |p| p.not_above(&["high_mark"]),
-        /// Nor below so many bytes.
+        /// With at least this many bytes it still has enough.
         /// Source: Helix DNA client, buffer control.
         pub low_mark_bytes: u64 => |p| p.not_above(&["high_mark_bytes"]),
-        /// Who has enough asks for this multiple of the level's rate.
+        /// A player that has enough asks for this multiple of the level's rate.
         /// Source: Helix DNA client, session manager.
         pub enough_share: f64 => |p| p.above(0),
 
-        /// Over UDP, asks for what is lost to be sent again.
+        /// Over UDP, asks the server to send lost packets again.
         /// Source: Helix DNA client, RDT transport.
         pub retransmission: bool,
-        /// So many missing in a row are said at once.
+        /// A gap of this many missing packets is reported at once.
         /// Source: Helix DNA client, RDT transport.
         pub nak_gap: u32 => |p| p.least(1),
-        /// Fewer, when more than so many have come after them.
+        /// A shorter gap is reported when more than this many have arrived after it.
         /// Source: Helix DNA client, RDT transport.
         pub nak_after: u32,
-        /// Or when they have been missing for so long.
+        /// It is also reported after this time.
         /// Source: Helix DNA client, RDT transport.
         pub nak_wait: Duration,
-        /// Time between two looks at what is missing.
+        /// Time between two checks for missing packets.
         /// Source: Helix DNA client, RDT transport.
         pub nak_check: Duration => |p| p.least(MS),
         /// Time between two acknowledgements where nothing is missing.
@@ -199,14 +202,14 @@ settings! {
         /// How much more at most.
         /// Source: Helix DNA client, latency mode.
         pub rebuffer_most: Duration,
-        /// Nothing heard for so long is the end of the session. A minute without a packet ended a run.
+        /// A silence of this length ends the session. A minute without a packet ended a run.
         /// Source: Chung et al., section III-B.
         pub give_up_after: Duration => |p| p.least(1_000.0 * MS),
     }
 }
 
 impl PlayerSettings {
-    /// The constants of `kind`.
+    /// Makes the constants of `kind`.
     pub fn of(kind: PlayerKind) -> Self {
         let ms = Duration::from_millis;
         PlayerSettings {
@@ -243,6 +246,7 @@ impl PlayerSettings {
             heed_loss: true,
 
             pairs: 12,
+            udp_available: None,
             tcp_available: 1.5,
             tcp_floor: 1.1,
             test_share: 0.4,
@@ -276,7 +280,7 @@ impl PlayerSettings {
         }
     }
 
-    /// Refuses what cannot be played with: the constant, what is wrong and what would be right.
+    /// Refuses unplayable settings: returns the constant, the fault and the remedy.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         check_bounds(&Self::fields(), self)
     }

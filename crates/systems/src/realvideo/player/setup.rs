@@ -1,4 +1,4 @@
-//! From the connection to the first packet: OPTIONS, DESCRIBE, SETUP of each stream, PLAY; and what the server answers.
+//! From the connection to the first packet: OPTIONS, DESCRIBE, SETUP of each stream, PLAY; and the server's answers.
 
 use streamgauge_base::{Duration, Instant};
 use streamgauge_wire::rtsp::{
@@ -10,7 +10,7 @@ use super::super::sdp;
 use super::adaptation::Adaptation;
 use super::offers::offers;
 use super::track::Track;
-use super::{Phase, RealPlayer, Told};
+use super::{LastRequest, Phase, RealPlayer};
 use crate::app::Io;
 use crate::carrier::Carrier;
 use crate::playout::{End, Gathers, HostLate, Manner, Playout, Start, Timeline};
@@ -19,15 +19,15 @@ use crate::rtsp::{MediaTransport, Step};
 /// RDT's timestamps are milliseconds.
 const CLOCK_RATE: u32 = 1_000;
 
-/// A change of the rate below this share of it is not told.
+/// A change of the rate below this share of it is not sent.
 const WORTH_TELLING: f64 = 0.01;
 
-/// What a server that sent no challenge is, perhaps.
-const NOT_REAL: &str = "it did not say that it is a RealVideo server, and what another one has --player quicktime or \
-                        --player vlc may play";
+/// The probable fault of a server that sent no challenge.
+const NOT_REAL: &str = "it did not identify itself as a RealVideo server; for another server try --player quicktime or \
+                        --player vlc";
 
 impl RealPlayer {
-    /// The connection is there.
+    /// Begins the session, as the connection is open.
     pub(super) fn begin(&mut self, now: Instant, io: &mut dyn Io) {
         self.phase = Phase::SettingUp;
         match &self.client {
@@ -79,7 +79,7 @@ impl RealPlayer {
         self.connection.push(chunk, io);
     }
 
-    /// The server answered something.
+    /// Handles an answer of the server.
     pub(super) fn response(&mut self, now: Instant, response: Response<Vec<u8>>, io: &mut dyn Io) {
         let Ok(client) = &mut self.client else { return };
         let Some((step, answer)) = client.response(response) else { return };
@@ -109,7 +109,7 @@ impl RealPlayer {
                 Err(problem) => self.give_up(now, problem, io),
             },
             (Step::Play, Ok(response)) => self.plays(now, &response),
-            // One that refuses goes on sending, and what it sends is held here; it is not asked again.
+            // A server that refuses still sends, and its packets are held here; it is not asked again.
             (Step::Pause, _) => self.phase = Phase::Playing { server_holds: true },
             (Step::KeepAlive, _) => {}
             (Step::Teardown, _) => {
@@ -157,7 +157,7 @@ impl RealPlayer {
         Ok(())
     }
 
-    /// Tells the server what is wanted, where that is another than it was told.
+    /// Sends the server the wanted level, where that differs from the last request.
     pub(super) fn tell(&mut self, now: Instant, io: &mut dyn Io) {
         let (Ok(client), Some(adaptation)) = (&mut self.client, &self.adaptation) else { return };
         let wanted = adaptation.wanted();
@@ -189,11 +189,11 @@ impl RealPlayer {
             self.events.say(now, "level_changed", needs_bps, "bit/s", wanted.reason.clone());
         }
         self.events.say(now, "delivery_asked", wanted.delivery_bps, "bit/s", wanted.reason.clone());
-        self.told = Some(Told { level: wanted.level, delivery_bps: wanted.delivery_bps });
+        self.told = Some(LastRequest { level: wanted.level, delivery_bps: wanted.delivery_bps });
         self.connection.push(chunk, io);
     }
 
-    /// The server sends from now on.
+    /// Starts the playout: the server sends from now on.
     fn plays(&mut self, now: Instant, response: &Response<Vec<u8>>) {
         self.phase = Phase::Playing { server_holds: false };
         if self.playout.is_some() {

@@ -1,4 +1,4 @@
-//! One stream that was set up: its channel, and what came on it.
+//! One stream that was set up: its channel, and its arrivals.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub struct Track {
     /// On the connection.
     pub interleaved: Option<u8>,
     pub holes: Holes,
-    /// The server said that it has sent all of it.
+    /// Whether the server has announced that all of it is sent.
     pub ended: bool,
 }
 
@@ -26,12 +26,12 @@ impl Track {
         Track { description, channel: None, interleaved: None, holes: Holes::new(settings), ended: false }
     }
 
-    /// Its number, as RDT has it.
+    /// Returns its number, as RDT has it.
     pub fn number(&self) -> u16 {
         self.description.number as u16
     }
 
-    /// Its rules of those numbers.
+    /// Returns its rules of those numbers.
     pub fn rules<'a>(&self, numbers: &'a [u16]) -> impl Iterator<Item = StreamRule> + use<'a> {
         let stream = self.number();
         numbers.iter().map(move |&rule| StreamRule { stream, rule })

@@ -27,8 +27,8 @@ const READ_BYTES: usize = 16 * 1024;
 
 /// Serves one client, over one RTSP connection and the ports of its one session.
 ///
-/// What a client can make it keep is bounded: one message of at most 80 kB half read and 16 kB behind it, 64 kB and a
-/// response not yet written, and of each stream what was sent within `resend_keep`, 4 MiB at most.
+/// The state that a client can make it keep is bounded: one message of at most 80 kB half read and 16 kB behind it, 64
+/// kB and a response not yet written, and for each stream the packets sent within `resend_keep`, 4 MiB at most.
 ///
 /// Events: those of a session (`level_sent`, `packet_resent`), and `session_timeout` (s of silence).
 pub struct RealServer {
@@ -39,18 +39,18 @@ pub struct RealServer {
     backlog: Backlog,
     session: Option<RdtSession>,
     ports: TrackPorts,
-    /// When the client was last heard of.
+    /// Time of the client's last sign of life.
     heard: Instant,
     connected: bool,
-    /// It was silent for too long.
+    /// Whether it was silent for too long.
     vanished: bool,
     sent: Sent,
     events: Outbox,
 }
 
 impl RealServer {
-    /// Serves what `shelf` has. Session ids are drawn from `seed` and `flow`, so a server on a network has to be given a
-    /// seed that nobody can guess.
+    /// Serves the objects of `shelf`. Session ids are drawn from `seed` and `flow`, so a server on a network needs a
+    /// seed that cannot be guessed.
     pub fn new(
         shelf: Arc<dyn Shelf<StreamProperties>>,
         settings: ServerSettings,
@@ -73,17 +73,17 @@ impl RealServer {
         }
     }
 
-    /// What has been sent.
+    /// Returns the counts of sent packets.
     pub(super) fn sent(&self) -> &Sent {
         &self.sent
     }
 
-    /// Its client was silent for too long.
+    /// Returns whether its client was silent for too long.
     pub(super) fn has_lost_its_client(&self) -> bool {
         self.vanished
     }
 
-    /// Reads what the client sent while there is room for the answers.
+    /// Reads the client's requests while there is room for the answers.
     fn read(&mut self, now: Instant, io: &mut dyn Io) {
         while self.connected && !self.backlog.is_full() {
             match self.reader.next() {
@@ -99,7 +99,7 @@ impl RealServer {
         }
     }
 
-    /// Some of a request has come, and the rest of it is awaited.
+    /// Returns whether part of a request has arrived, and the rest of it is awaited.
     pub(super) fn awaits_rest(&self) -> bool {
         !self.reader.is_between_messages()
     }
@@ -124,8 +124,8 @@ impl RealServer {
         }
     }
 
-    /// RDT from the client. What follows something that cannot be read is passed over, and of one datagram one question is
-    /// answered: nobody has more sent to somebody than he sends himself.
+    /// Handles RDT from the client. The part behind an unreadable one is passed over, and one question of a datagram is
+    /// answered: no client can have more sent to a victim than it sends itself.
     fn control(&mut self, now: Instant, way: Way, datagram: &Chunk, io: &mut dyn Io) {
         let Some(session) = &mut self.session else { return };
         self.heard = now;
@@ -147,7 +147,7 @@ impl RealServer {
         }
     }
 
-    /// Without saying whose server it is: MPlayer goes by the challenge only where no name stands beside it.
+    /// Without a server name: MPlayer follows the challenge only where no name is beside it.
     fn say(&mut self, response: &Answer, io: &mut dyn Io) {
         self.backlog.push(Chunk::bytes(write_response(response)), io);
     }
@@ -175,12 +175,12 @@ impl RealServer {
             session.work(now, &mut Line { io, backlog, events, sent });
         }
         if self.backlog.taken() != taken {
-            // Media that the connection takes has gone to somebody: MPlayer says nothing while it plays.
+            // Media that the connection accepts is a sign of life: MPlayer sends nothing while it plays.
             self.heard = now;
         }
     }
 
-    /// The channel of a session's stream.
+    /// Returns the channel of a session's stream.
     fn way_of(&self, channel: ChannelId) -> Option<Way> {
         let mut ways = self.session.iter().flat_map(|session| &session.streams).map(|stream| stream.way);
         ways.find(|way| *way == Way::Udp(channel))
@@ -202,7 +202,7 @@ impl App for RealServer {
                 }
                 self.read(now, io);
             }
-            Input::Datagram(channel, datagram) => {
+            Input::Datagram { on: channel, bytes: datagram, .. } => {
                 if let Some(way) = self.way_of(channel) {
                     self.control(now, way, datagram, io);
                 }
@@ -223,13 +223,13 @@ impl App for RealServer {
     }
 }
 
-/// The first stream of `object`, all of it wanted, over UDP.
+/// Makes the first stream of `object`, all of it wanted, over UDP.
 #[cfg(test)]
 pub(super) fn stream_over_udp(object: &super::object::Object) -> stream::Stream {
     stream_over(Way::Udp(ChannelId(1)), object)
 }
 
-/// The same over the RTSP connection.
+/// Makes the same over the RTSP connection.
 #[cfg(test)]
 pub(super) fn stream_over_tcp(object: &super::object::Object) -> stream::Stream {
     stream_over(Way::Interleaved(0), object)

@@ -1,4 +1,5 @@
-//! What RealNetworks' server adds to RTSP: its challenge, RDT as transport, rules that are subscribed to, and the rate.
+//! The additions of RealNetworks' server to RTSP: its challenge, RDT as transport, rules that are subscribed to, and
+//! the rate.
 
 use std::sync::Arc;
 
@@ -16,17 +17,17 @@ use crate::app::Io;
 use crate::media::OpenError;
 use crate::rtsp::{Answer, RangePlayed, RangeWanted, RtspServer, RtspSession, TrackWanted, header, status};
 
-/// What players demand by this name: that headers of the entity come with SETUP again.
+/// The feature that players demand by this name: that headers of the entity are repeated with SETUP.
 const RETAIN_ENTITY: &str = "com.real.retain-entity-for-setup";
 
 impl RealServer {
-    /// 32 digits.
+    /// Returns a challenge of 32 digits.
     fn challenge(&mut self) -> String {
         format!("{:016x}{:016x}", self.draws.bits(), self.draws.bits())
     }
 
-    /// The first of a player's transports that can be granted: by UDP, or on the channel that it names. Who names none has
-    /// all streams on channel 0, as MPlayer wants them: RDT tells them apart.
+    /// Returns the first of a player's transports that can be granted: by UDP, or on the channel that it names. A
+    /// player that names none has all streams on channel 0, as MPlayer requires: RDT identifies them.
     fn transport(&self, request: &Request<Vec<u8>>, taken: &[(u8, u8)]) -> Result<RealTransport, Answer> {
         let offers: RealTransports =
             header(request).ok_or_else(|| status(StatusCode::UnsupportedTransport))?;
@@ -61,7 +62,7 @@ impl RtspServer for RealServer {
         option == RETAIN_ENTITY
     }
 
-    /// By a challenge players know whose server it is.
+    /// Players recognise RealNetworks' servers by a challenge.
     fn options(&mut self, answer: &mut Answer) {
         answer.insert_typed_header(&RealChallenge1(self.challenge()));
         answer.insert_header(rtsp::name("StatsMask"), "3");
@@ -89,7 +90,7 @@ impl RtspServer for RealServer {
             _ => Way::Interleaved(transport.interleaved.unwrap_or(0)),
         };
         if request.header(&rtsp::name(rtsp::REAL_CHALLENGE_2)).is_some() {
-            // Nobody checks it.
+            // No player checks it.
             let digits = self.challenge();
             let sdr = digits.chars().step_by(4).collect();
             answer
@@ -136,8 +137,8 @@ impl RtspSession for RdtSession {
         })
     }
 
-    /// What one request leaves and takes changes at once: nothing is sent in between. What is unknown of it is passed over;
-    /// rules of a stream that was not set up are known, for GStreamer asks for those of all that were described.
+    /// The changes of one request apply at once: nothing is sent in between. Unknown parts of it are passed over; rules
+    /// of a stream that was not set up are known, for GStreamer asks for those of all described streams.
     fn heed(&mut self, request: &Request<Vec<u8>>) -> bool {
         let taken = request.typed_header::<Subscribe>();
         let left = request.typed_header::<Unsubscribe>();

@@ -13,14 +13,14 @@ use crate::app::Io;
 use crate::outbox::Outbox;
 use crate::rtsp::Backlog;
 
-/// A server that nobody told a rate, of an object without one, sends at this.
+/// A server without a requested rate, with an object without one, sends at this.
 const LEAST_BPS: u64 = 1_000;
 
-/// Nobody is sent media faster than this multiple of the object's highest rate, whatever is asked. Players ask for 4 times
+/// Media is never sent faster than this multiple of the object's highest rate, at any request. Players ask for 4 times
 /// it at most (RealNetworks' published client).
 const MOST_ACCELERATION: u64 = 16;
 
-/// What has been sent to a client, of all its sessions.
+/// Counts of packets sent to a client, over all its sessions.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Sent {
     /// Packets of media, without those sent again.
@@ -53,8 +53,8 @@ impl Line<'_> {
 
 /// Streams of one object on their way to one player.
 ///
-/// Events: `level_sent` (bit/s of pictures and sound; its reason says which encoding of the pictures, from where in the
-/// media), `packet_resent` (the number).
+/// Events: `level_sent` (bit/s of pictures and sound; its reason names the encoding of the pictures and its start in
+/// the media), `packet_resent` (the number).
 pub struct RdtSession {
     pub id: String,
     /// The object's path as the player asked for it.
@@ -62,15 +62,15 @@ pub struct RdtSession {
     pub object: Arc<Object>,
     pub streams: Vec<Stream>,
     settings: Arc<ServerSettings>,
-    /// What the player asked for, in bit/s.
+    /// The rate that the player asked for, in bit/s.
     pub delivery_bps: Option<u64>,
-    /// It plays, or has come to the end of what it played.
+    /// Whether it plays, or has reached the end.
     playing: bool,
     /// Where media ends.
     to: Duration,
     /// How far media has been sent.
     position: Duration,
-    /// When the next packet is due.
+    /// Time when the next packet is due.
     due: Option<Instant>,
     /// Since the last pair.
     single: u32,
@@ -103,7 +103,7 @@ impl RdtSession {
         self.playing
     }
 
-    /// Begins at `from`, or goes on; to `to`. What it plays; `None` if there is nothing.
+    /// Begins at `from`, or continues; to `to`. Returns the played range; `None` if there is nothing.
     pub fn begin(
         &mut self,
         now: Instant,
@@ -127,17 +127,17 @@ impl RdtSession {
         Some((start, end))
     }
 
-    /// Stops sending; `begin` goes on from here.
+    /// Stops sending; `begin` continues from here.
     pub fn pause(&mut self) {
         (self.playing, self.due) = (false, None);
     }
 
-    /// When it wants to work.
+    /// Returns when it is next due.
     pub fn wake(&self) -> Option<Instant> {
         self.due
     }
 
-    /// The connection takes more.
+    /// Continues, as the connection has room.
     pub fn unblock(&mut self, now: Instant) {
         if self.playing && !self.ended && self.due.is_none() {
             self.due = Some(now);
@@ -150,7 +150,7 @@ impl RdtSession {
         self.delivery_bps.unwrap_or_else(wanted).clamp(LEAST_BPS, most)
     }
 
-    /// Sends what is due.
+    /// Sends all packets that are due.
     pub fn work(&mut self, now: Instant, line: &mut Line<'_>) {
         while let Some(due) = self.due.filter(|due| *due <= now) {
             let is_stream = self.streams.iter().any(|stream| matches!(stream.way, Way::Interleaved(_)));
@@ -171,7 +171,7 @@ impl RdtSession {
         }
     }
 
-    /// Sends the next packet; its bytes of media, which are what a rate counts. `None` if there is none.
+    /// Sends the next packet; returns its bytes of media, which a rate counts. `None` if there is none.
     fn send_next(&mut self, now: Instant, is_back_to_back: bool, line: &mut Line<'_>) -> Option<usize> {
         let (position, mut followed) = (self.position, false);
         for stream in &mut self.streams {
@@ -183,7 +183,7 @@ impl RdtSession {
         let to = self.to;
         let next = self.streams.iter_mut().filter_map(|stream| Some((stream.next_at()?, stream)));
         let (_, stream) = next.filter(|(at, _)| *at < to).min_by_key(|(at, stream)| (*at, stream.number))?;
-        let packet = stream.next(self.settings.packet_bytes)?;
+        let packet = stream.next(self.settings.packet_bytes, self.settings.packet_media)?;
         self.position = self.position.max(packet.at);
         let data = Packet::Data(DataPacket {
             stream: stream.number as u16,
@@ -226,7 +226,7 @@ impl RdtSession {
         }
     }
 
-    /// Says that each stream has ended.
+    /// Announces that each stream has ended.
     fn end(&mut self, line: &mut Line<'_>) {
         (self.ended, self.due) = (true, None);
         for stream in &self.streams {
@@ -248,7 +248,7 @@ impl RdtSession {
         }
     }
 
-    /// The player says what it lacks: what is kept of it goes out at once.
+    /// Handles the player's report of missing packets: those still kept are sent at once.
     pub fn acknowledged(&mut self, now: Instant, ack: &AckPacket, line: &mut Line<'_>) {
         for (stream, sequence) in ack.lost_sequences() {
             self.resend(now, stream, sequence, line);

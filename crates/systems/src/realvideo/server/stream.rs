@@ -1,4 +1,4 @@
-//! One stream of a session: which rules of it are wanted, where it is in the media, and what it has sent.
+//! One stream of a session: its wanted rules, its place in the media, and its sent packets.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use streamgauge_wire::rm::{self, VideoFrame};
 use super::super::object::{self, CodedFrame, Encoding, VIDEO};
 use crate::app::ChannelId;
 
-/// What carries a stream.
+/// The carrier of a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
     /// UDP, from this channel.
@@ -20,13 +20,13 @@ pub enum Way {
 
 /// A packet of media.
 pub struct Packet {
-    /// Whose rule it is under.
+    /// The rule that it is under.
     pub rule: u16,
-    /// When it is shown.
+    /// Time when it is shown.
     pub at: Duration,
     /// Its sequence number.
     pub sequence: SequenceNumber,
-    /// What it carries.
+    /// Its content.
     pub payload: Chunk,
 }
 
@@ -38,44 +38,54 @@ struct Kept {
     resent: bool,
 }
 
-/// Over a connection a file's frames go whole, up to this: libavcodec does not always show one of more than two parts.
+/// Over a connection a file's frames are sent whole, up to this: libavcodec does not always show one of more than two
+/// parts.
 const WHOLE_BYTES: u32 = 60_000;
 
-/// What is kept of a stream at most, however fast a player wants it: a quarter of a minute at 2.2 Mbit/s.
+/// Most bytes kept of a stream, however fast a player receives it: a quarter of a minute at 2.2 Mbit/s.
 const MOST_KEPT_BYTES: usize = 4 << 20;
 
-/// What is sent of an encoding.
+/// The part of an encoding that is sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Taken {
     encoding: usize,
-    /// What depends on key frames too.
+    /// Frames that depend on key frames too.
     whole: bool,
+}
+
+/// Upper bounds of one packet.
+#[derive(Clone, Copy, Debug)]
+struct Most {
+    /// Bytes of media.
+    bytes: usize,
+    /// Time from its first picture within which all of its pictures are shown.
+    media: Option<Duration>,
 }
 
 /// A stream on its way.
 pub struct Stream {
     /// Its number in the object.
     pub number: usize,
-    /// What carries it.
+    /// Its carrier.
     pub way: Way,
     object: object::Stream,
     /// By rule.
     wanted: Vec<bool>,
     taken: Option<Taken>,
-    /// The next frame of the encoding that is taken; where parts wait, that which they are of.
+    /// The next frame of the selected encoding; where parts wait, the frame that they belong to.
     frame: u64,
-    /// When the last that has gone is shown.
+    /// Presentation time of the last frame sent.
     last_at: Option<Duration>,
-    /// What has not gone of a frame that goes in parts.
+    /// Unsent parts of a frame that is split.
     parts: VecDeque<Chunk>,
-    /// Of the next packet.
+    /// Number of the next packet.
     sequence: SequenceNumber,
     kept: VecDeque<Kept>,
     kept_bytes: usize,
 }
 
 impl Stream {
-    /// Of the object's stream of that number; nothing of it is wanted yet.
+    /// Makes the object's stream of that number; nothing of it is wanted yet.
     pub fn new(number: usize, way: Way, object: object::Stream) -> Self {
         let wanted = vec![false; 2 * object.encodings.len()];
         Stream {
@@ -93,25 +103,25 @@ impl Stream {
         }
     }
 
-    /// A rule is wanted, or no longer. Says whether there is one of that number.
+    /// Makes a rule wanted, or unwanted. Returns whether there is one of that number.
     pub fn subscribe(&mut self, rule: u16, wanted: bool) -> bool {
         let known = self.wanted.get_mut(usize::from(rule));
         known.map(|known| *known = wanted).is_some()
     }
 
-    /// Some rule is wanted.
+    /// Returns whether some rule is wanted.
     pub fn is_wanted(&self) -> bool {
         self.wanted.contains(&true)
     }
 
-    /// The lowest encoding is wanted, where nothing is.
+    /// Makes the lowest encoding wanted, where nothing is.
     pub fn want_lowest(&mut self) {
         if !self.is_wanted() {
             self.wanted.iter_mut().take(2).for_each(|rule| *rule = true);
         }
     }
 
-    /// What the wanted rules come to, in bit/s.
+    /// Returns the rate of the wanted rules, in bit/s.
     pub fn wanted_bps(&self) -> u64 {
         self.target().map_or(0, |taken| {
             let encoding = &self.object.encodings[taken.encoding];
@@ -119,7 +129,7 @@ impl Stream {
         })
     }
 
-    /// The rate of what is sent, in bit/s.
+    /// Returns the rate of the sent rules, in bit/s.
     pub fn sent_bps(&self) -> u64 {
         self.taken.map_or(0, |taken| {
             let encoding = &self.object.encodings[taken.encoding];
@@ -127,7 +137,7 @@ impl Stream {
         })
     }
 
-    /// What is sent from the next frame on, in words that `streamgauge.media.level_quality` reads.
+    /// Returns the part sent from the next frame on, in words that `streamgauge.media.level_quality` reads.
     pub fn says_sent(&self) -> String {
         match self.taken.zip(self.next_at()) {
             Some((Taken { encoding, whole }, at)) => {
@@ -143,7 +153,7 @@ impl Stream {
         Some(Taken { encoding, whole: self.wanted[2 * encoding + 1] })
     }
 
-    /// Goes on from `at`, or from the first key frame behind it.
+    /// Continues from `at`, or from the first key frame behind it.
     pub fn seek(&mut self, at: Duration) {
         (self.taken, self.last_at) = (self.target(), None);
         self.parts.clear();
@@ -160,9 +170,9 @@ impl Stream {
         self.encoding()?.frame(self.frame)
     }
 
-    /// Takes what is wanted in place of what is sent, if the next frame is where that can be: a key frame of what is
-    /// wanted or, where that is nothing, of what is sent. Media has come to `position`. Says whether it did. Files need not
-    /// have their key frames at the same times: of theirs any will do that is shown between the last frame and the next.
+    /// Replaces the sent part by the wanted one, if the next frame allows it: a key frame of the wanted encoding or,
+    /// where none is wanted, of the sent one. Media has reached `position`. Returns whether it did. Files need not have
+    /// their key frames at the same times: of theirs any will do that is shown between the last frame and the next.
     pub fn follow(&mut self, position: Duration) -> bool {
         let target = self.target();
         if target == self.taken || !self.parts.is_empty() {
@@ -173,7 +183,7 @@ impl Stream {
             (Some(taken), next) => {
                 let encoding = &self.object.encodings[taken.encoding];
                 let from = next.map_or(position, |frame| frame.at);
-                // Where nothing was sent for a while, what would have been is past.
+                // Where nothing was sent for a while, the frames of that time are past.
                 let last_at = self.last_at.filter(|_| encoding.is_coded() && next.is_some());
                 let behind = last_at.map_or(from, |last| from.min(last + Duration::from_nanos(1)));
                 let key = encoding.key_from(encoding.first_at(behind));
@@ -189,13 +199,14 @@ impl Stream {
         true
     }
 
-    /// When its next frame is shown; `None` if there is none, or none is wanted.
+    /// Returns when its next frame is shown; `None` if there is none, or none is wanted.
     pub fn next_at(&self) -> Option<Duration> {
         self.next_frame().map(|frame| frame.at)
     }
 
-    /// The next packet, of about `limit` bytes of media at most.
-    pub fn next(&mut self, limit: u32) -> Option<Packet> {
+    /// Returns the next packet, of about `limit` bytes of media at most; its pictures are shown within `media`, if that
+    /// is given.
+    pub fn next(&mut self, limit: u32, media: Option<Duration>) -> Option<Packet> {
         let taken = self.taken?;
         let frame = self.next_frame()?;
         let rules = object::rules_of(taken.encoding);
@@ -206,7 +217,7 @@ impl Stream {
         self.sequence = sequence.next();
         let rule = rules[usize::from(!frame.is_key)];
         let payload = match self.number {
-            VIDEO => self.pictures(taken, frame, limit, whole),
+            VIDEO => self.pictures(taken, frame, Most { bytes: limit as usize, media }, whole as usize),
             _ => self.sound(frame, limit),
         };
         Some(Packet { rule, at: frame.at, sequence, payload })
@@ -227,16 +238,15 @@ impl Stream {
         Chunk::filler(bytes)
     }
 
-    /// The next part of a frame that is longer than `whole`, or all of one, with others behind it that share the packet if
-    /// all of them come to `limit` at most.
-    fn pictures(&mut self, taken: Taken, first: CodedFrame, limit: u32, whole: u32) -> Chunk {
+    /// Returns the next part of a frame that is longer than `whole`, or all of one, with others behind it that share
+    /// the packet if all of them are within `most`.
+    fn pictures(&mut self, taken: Taken, first: CodedFrame, most: Most, whole: usize) -> Chunk {
         if self.parts.is_empty() {
-            let (limit, whole) = (limit as usize, whole as usize);
             let coded = self.coded(taken, first);
             if rm::among_several(&coded) <= whole {
-                return self.shared(taken, first.is_key, limit);
+                return self.shared(taken, first, most);
             }
-            // A frame of more parts than can be counted goes in larger ones.
+            // A frame with more parts than can be counted is sent in larger ones.
             let sizes = (0..16).map(|doubled| whole << doubled);
             self.parts =
                 sizes.map(|most| rm::fragment(&coded, most)).find_map(Result::ok).unwrap_or_default().into();
@@ -248,13 +258,16 @@ impl Stream {
         part
     }
 
-    /// Whole frames under one rule: one, and as many behind it as fit.
-    fn shared(&mut self, taken: Taken, is_key: bool, limit: usize) -> Chunk {
+    /// Returns the whole frames under one rule: one, and as many behind it as fit.
+    fn shared(&mut self, taken: Taken, first: CodedFrame, most: Most) -> Chunk {
         let (mut frames, mut bytes) = (Vec::new(), 0);
-        while let Some(frame) = self.next_frame().filter(|frame| frame.is_key == is_key) {
+        let ends = most.media.map(|media| first.at + media);
+        let joins =
+            |frame: &CodedFrame| frame.is_key == first.is_key && ends.is_none_or(|ends| frame.at < ends);
+        while let Some(frame) = self.next_frame().filter(joins) {
             let coded = self.coded(taken, frame);
             bytes += rm::among_several(&coded);
-            if bytes > limit && !frames.is_empty() {
+            if bytes > most.bytes && !frames.is_empty() {
                 break;
             }
             frames.push(coded);
@@ -266,7 +279,7 @@ impl Stream {
         }
     }
 
-    /// The next frame, as RealVideo has it.
+    /// Returns the next frame, as RealVideo has it.
     fn coded(&self, taken: Taken, frame: CodedFrame) -> VideoFrame {
         let timestamp_ms = Some((frame.at.as_nanos() / 1_000_000) as u32);
         let media = self.object.encodings[taken.encoding].media(self.frame, frame);
@@ -279,7 +292,7 @@ impl Stream {
         self.frame = if taken.whole { self.frame + 1 } else { encoding.key_from(self.frame + 1) };
     }
 
-    /// Keeps a datagram, for when it is lost; the oldest go when all of them come to [`MOST_KEPT_BYTES`].
+    /// Keeps a datagram, for when it is lost; the oldest are dropped when all of them reach [`MOST_KEPT_BYTES`].
     pub fn keep(&mut self, now: Instant, sequence: SequenceNumber, datagram: Chunk, for_long: Duration) {
         self.kept_bytes += datagram.len();
         while self
@@ -292,7 +305,7 @@ impl Stream {
         self.kept.push_back(Kept { sequence, sent_at: now, datagram, resent: false });
     }
 
-    /// The datagram of that number, if it is kept still and may be sent again.
+    /// Returns the datagram of that number, if it is kept still and may be sent again.
     pub fn again(
         &mut self,
         now: Instant,
@@ -312,7 +325,7 @@ impl Stream {
         Some(kept.datagram.clone())
     }
 
-    /// The number of the last packet.
+    /// Returns the number of the last packet.
     pub fn last_sequence(&self) -> SequenceNumber {
         self.sequence.plus(-1)
     }

@@ -11,7 +11,7 @@ use streamgauge_wire::rtsp::{Reader, RtspItem, interleave, names};
 use super::super::object::{Object, OneObject};
 use super::super::{Preset, RTSP, RealServer, ServerSettings, server};
 use super::{FILE, object_of, spec};
-use crate::app::{App, ChannelId, Input, Io};
+use crate::app::{App, ChannelId, Envelope, Input, Io};
 use crate::carrier::Carrier;
 use crate::rtsp::MediaTransport;
 
@@ -25,14 +25,14 @@ struct Host {
     to_server: VecDeque<Chunk>,
     from_server: Vec<Chunk>,
     datagrams: Vec<Chunk>,
-    /// The connection takes nothing more.
+    /// Whether the connection accepts no more.
     is_full: bool,
     is_closed: bool,
     pairs: u32,
 }
 
 impl Io for Host {
-    fn send(&mut self, _: ChannelId, datagram: Chunk) {
+    fn send_as(&mut self, _: ChannelId, datagram: Chunk, _: Envelope) {
         self.datagrams.push(datagram);
     }
     fn write(&mut self, _: ChannelId, chunk: Chunk) -> usize {
@@ -89,7 +89,7 @@ impl Hand {
         hand
     }
 
-    /// Of the ladder of the other tests: a minute, 158 kbit/s at most.
+    /// Makes a hand with the ladder of the other tests: a minute, 158 kbit/s at most.
     fn of_ladder() -> Self {
         Hand::on(Object::of_ladder(&spec(MediaTransport::Udp).ladder))
     }
@@ -116,7 +116,7 @@ impl Hand {
         self.give(Input::Readable(RTSP));
     }
 
-    /// The statuses of what was answered since the last time; media is passed over.
+    /// Returns the statuses of the answers since the last call; media is passed over.
     fn answers(&mut self) -> Vec<u16> {
         self.host.from_server.drain(..).for_each(|chunk| self.reader.push(chunk));
         let mut found = Vec::new();
@@ -158,7 +158,7 @@ impl Hand {
     }
 
     fn datagram(&mut self, bytes: &[u8]) {
-        self.give(Input::Datagram(ChannelId(1), &Chunk::bytes(bytes)));
+        self.give(Input::datagram(ChannelId(1), &Chunk::bytes(bytes), Instant::ZERO));
     }
 
     fn nak(&mut self, stream: u16, first: u16, last: u16) {
@@ -167,7 +167,7 @@ impl Hand {
         self.datagram(ack.head());
     }
 
-    /// Bytes of datagrams that were sent since the last time.
+    /// Returns the bytes of datagrams that were sent since the last time.
     fn sent(&mut self) -> usize {
         self.host.datagrams.drain(..).map(|datagram| datagram.len()).sum()
     }
@@ -185,7 +185,7 @@ proptest! {
         let mut hand = Hand::plays_over_udp();
         for datagram in &datagrams {
             hand.datagram(datagram);
-            // What begins as an acknowledgement comes further.
+            // A datagram that begins as an acknowledgement is read further.
             hand.datagram(&[&[0xc0, 0xff, 0x02], &datagram[..]].concat());
             if let Ok(length) = u16::try_from(datagram.len()) {
                 let packet = [&[b'$', 9][..], &length.to_be_bytes(), datagram].concat();
@@ -261,7 +261,7 @@ fn rules_and_rates_that_there_are_not_are_told_and_those_beside_them_are_heeded(
     }
     // The sound was not set up, and yet there are these of it.
     assert_eq!(hand.set("Subscribe: stream=1;rule=0,stream=1;rule=1\r\n"), 200);
-    // Of one wish rule 4 was there: the highest level.
+    // One rule of that request, rule 4, exists: the highest level.
     hand.said.clear();
     hand.wait(SECOND + SECOND);
     assert!(hand.said.iter().any(|name| name == "level_sent"), "{:?}", hand.said);
@@ -331,7 +331,7 @@ fn of_a_datagram_of_questions_one_is_answered() {
 
 #[test]
 fn a_player_that_has_vanished_is_given_up() {
-    // Over UDP nothing is heard of it; what it is sent is no sign of life.
+    // Over UDP it sends nothing; packets sent to it are no sign of life.
     let mut hand = Hand::plays_over_udp();
     hand.wait(SECOND * 59);
     assert!(!hand.host.is_closed);
@@ -342,7 +342,7 @@ fn a_player_that_has_vanished_is_given_up() {
     hand.nak(0, 0, 100);
     assert_eq!(hand.sent(), 0, "its packets are gone");
 
-    // What it says by RDT is one.
+    // Its RDT is one.
     let mut hand = Hand::plays_over_udp();
     for _ in 0..10 {
         hand.wait(SECOND * 30);
@@ -350,7 +350,7 @@ fn a_player_that_has_vanished_is_given_up() {
     }
     assert!(!hand.host.is_closed);
 
-    // Over TCP what it takes is one, and it takes nothing.
+    // Over TCP its reads are one, and it reads nothing.
     let mut hand = Hand::of_ladder();
     assert_eq!(hand.set_up("x-pn-tng/tcp;mode=play"), 200);
     assert_eq!(hand.ask("PLAY", URL, ""), 200);
@@ -359,7 +359,7 @@ fn a_player_that_has_vanished_is_given_up() {
     hand.wait(SECOND * 61);
     assert!(hand.host.is_closed && hand.said.iter().any(|name| name == "session_timeout"));
 
-    // The connection has gone, and with it the session.
+    // The connection is closed, and with it the session.
     let mut hand = Hand::plays_over_udp();
     hand.give(Input::Closed(RTSP, crate::app::CloseReason::Reset));
     hand.sent();

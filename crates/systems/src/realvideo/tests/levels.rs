@@ -11,7 +11,7 @@ use super::FILE;
 
 const SECONDS: u64 = 4;
 
-/// The file, said to be of this rate.
+/// Returns the file, with this rate in its header.
 fn at_rate(rate_bps: u32) -> Vec<u8> {
     let media = rm::RealMedia::read(FILE).unwrap();
     let mut streams = media.streams.clone();
@@ -66,7 +66,8 @@ fn a_file_that_says_an_hour_and_has_seconds_is_as_long_as_its_media() {
     assert_eq!(object.duration, Duration::from_millis(last_ms.into()));
 }
 
-/// Frames so far apart, of which every so manieth is a key frame, the first at `first_ms`. Each has one byte for what it is.
+/// Makes frames so far apart, with a key frame at a fixed interval, the first at `first_ms`. Each has one byte that
+/// identifies it.
 fn encoding(mark: u8, rate_bps: u32, first_ms: u64, apart_ms: u64, group: u64) -> Encoding {
     let mut coded = CodedFrames::default();
     let times = (0..).map(|frame| (frame, first_ms + frame * apart_ms));
@@ -77,7 +78,7 @@ fn encoding(mark: u8, rate_bps: u32, first_ms: u64, apart_ms: u64, group: u64) -
     object::of_frames(coded, &said, Duration::from_secs(SECONDS))
 }
 
-/// What is sent: the encoding's mark and the time of each frame, where the higher is wanted from `from_ms` on.
+/// Returns the sent frames: the encoding's mark and the time of each, where the higher is wanted from `from_ms` on.
 fn sent(low: Encoding, high: Encoding, from_ms: u64) -> Vec<(u8, u64)> {
     let duration = Duration::from_secs(SECONDS);
     let object = Object { name: "x".into(), duration, streams: vec![Stream { encodings: vec![low, high] }] };
@@ -91,12 +92,36 @@ fn sent(low: Encoding, high: Encoding, from_ms: u64) -> Vec<(u8, u64)> {
         }
         stream.follow(position);
         // One frame a packet.
-        let Some(packet) = stream.next(12) else { return found };
+        let Some(packet) = stream.next(12, None) else { return found };
         position = position.max(packet.at);
         for frame in assembler.push(packet.payload).unwrap() {
             let at_ms = frame.timestamp_ms.map_or(packet.at.as_nanos() / 1_000_000, u64::from);
             found.push((frame.media.head()[0], at_ms));
         }
+    }
+}
+
+/// Returns the times of pictures in each packet of UDP that has room for many, where it holds this much media at most.
+fn pictures_by_packet(media: Option<Duration>) -> Vec<Vec<u64>> {
+    let streams = vec![Stream { encodings: vec![encoding(1, 34_000, 0, 40, 25)] }];
+    let duration = Duration::from_secs(SECONDS);
+    let mut stream = server::stream_over_udp(&Object { name: "x".into(), duration, streams });
+    let (mut assembler, mut found) = (Assembler::default(), Vec::new());
+    while let Some(packet) = stream.next(1_200, media) {
+        let frames = assembler.push(packet.payload).unwrap();
+        let at = packet.at.as_nanos() / 1_000_000;
+        found.push(frames.iter().map(|frame| frame.timestamp_ms.map_or(at, u64::from)).collect());
+    }
+    found
+}
+
+#[test]
+fn a_packet_holds_pictures_of_so_much_media_at_most() {
+    let all: Vec<u64> = (0..SECONDS * 25).map(|picture| picture * 40).collect();
+    for (media_ms, most) in [(Some(20), 1), (Some(40), 1), (Some(100), 3), (None, 24)] {
+        let packets = pictures_by_packet(media_ms.map(Duration::from_millis));
+        assert_eq!(packets.concat(), all, "none is left out");
+        assert_eq!(packets.iter().map(Vec::len).max(), Some(most), "{media_ms:?}");
     }
 }
 
@@ -130,20 +155,20 @@ fn pictures_that_are_wanted_again_go_on_from_where_the_sound_is() {
         duration: Duration::from_secs(SECONDS),
         streams,
     });
-    let first = stream.next(12).unwrap();
+    let first = stream.next(12, None).unwrap();
     assert!(first.at < Duration::from_millis(100));
     for rule in 0..2 {
         assert!(stream.subscribe(rule, false));
     }
     for position in [Duration::from_millis(1_000), Duration::from_millis(2_500)] {
         stream.follow(position);
-        while stream.next(12).is_some() {}
+        while stream.next(12, None).is_some() {}
     }
     for rule in 0..2 {
         assert!(stream.subscribe(rule, true));
     }
     assert!(stream.follow(Duration::from_millis(2_500)));
-    assert_eq!(stream.next(12).unwrap().at, Duration::from_secs(3), "the key frame after 2.5 s");
+    assert_eq!(stream.next(12, None).unwrap().at, Duration::from_secs(3), "the key frame after 2.5 s");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::app::ChannelId;
 use crate::carrier::Carrier;
 use crate::media::ClipSpec;
 
-/// Assets of so many tracks, by their paths.
+/// Assets with numbers of tracks, by their paths.
 struct Shelf([(&'static str, Result<Arc<Asset>, OpenError>); 4]);
 
 impl Shelf {
@@ -102,14 +102,14 @@ impl RtspSession for BareSession {
     }
 }
 
-/// What nobody asks for anything.
+/// An IO that nothing is asked of.
 struct Nothing;
 
 impl Io for Nothing {
     fn open(&mut self, carrier: &Carrier) -> ChannelId {
         panic!("{carrier:?} is opened")
     }
-    fn send(&mut self, _: ChannelId, _: streamgauge_base::Chunk) {}
+    fn send_as(&mut self, _: ChannelId, _: streamgauge_base::Chunk, _: crate::Envelope) {}
     fn write(&mut self, _: ChannelId, chunk: streamgauge_base::Chunk) -> usize {
         chunk.len()
     }
@@ -141,7 +141,7 @@ fn bare() -> Bare {
     Bare { shelf: Shelf(shelf), session: None }
 }
 
-/// The answer to a method of a path, with these headers; one without a colon is the body.
+/// Returns the answer to a method of a path, with these headers; one without a colon is the body.
 fn ask(server: &mut Bare, method: Method, path: &str, headers: &[&str]) -> Answer {
     let url = Url::parse(&format!("rtsp://h{path}")).unwrap();
     let mut request = Request::builder(method, Version::V1_0).request_uri(url).header(names::CSEQ, "7");

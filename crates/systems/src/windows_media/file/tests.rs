@@ -19,12 +19,12 @@ const SECONDS: u32 = 4;
 const PACKET_BYTES: u32 = 1_444;
 const PREROLL_MS: u32 = 3_100;
 
-/// A media object's bytes, which tell whose they are.
+/// Returns a media object's bytes, which identify their object.
 fn media(stream: u8, number: u32, bytes: u32) -> Vec<u8> {
     (0..bytes).map(|at| (at ^ number.wrapping_mul(31)) as u8 ^ stream).collect()
 }
 
-/// Ten frames a second of so many bytes as video, a key frame each second, and as many blocks of sound.
+/// Makes ten frames a second of `frame_bytes` as video, a key frame each second, and as many blocks of sound.
 fn objects(stream: u8, frame_bytes: u32) -> Vec<MediaObject<'static>> {
     (0..10 * SECONDS)
         .map(|number| MediaObject {
@@ -37,7 +37,7 @@ fn objects(stream: u8, frame_bytes: u32) -> Vec<MediaObject<'static>> {
         .collect()
 }
 
-/// A file of these streams, of which the header says no more than ffmpeg does, changed by `change`.
+/// Makes a file of these streams, with a header as short as ffmpeg's, changed by `change`.
 fn file_of(streams: &[(u8, Guid, u32)], change: impl FnOnce(&mut Header)) -> Vec<u8> {
     let mut packets: Vec<DataPacket<'_>> = Vec::new();
     let all: Vec<_> =

@@ -1,10 +1,11 @@
-//! What the player takes of an object: the rate that fits at first, and less when too much is lost (Intelligent Streaming).
+//! The player's selection from an object: the rate that fits at first, and less when too much is lost (Intelligent
+//! Streaming).
 
 use streamgauge_wire::mms::ThinningLevel;
 
 use super::super::sdp::StreamDescription;
 
-/// So much of a stream of pictures.
+/// The selected part of a stream of pictures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Taken {
     /// The stream's number.
@@ -12,7 +13,7 @@ pub struct Taken {
     pub level: ThinningLevel,
 }
 
-/// What can be taken of the pictures, and what is.
+/// The possible selections of the pictures, and the present one.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
     /// From the most to the least.
@@ -21,8 +22,9 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// Of `streams`, whose sound is taken anyway, the pictures of the highest rate whose profile, with that sound, is at
-    /// most `fits_bps`; else of the lowest. Where that is not to be had, lower rates, key frames alone, no pictures.
+    /// Makes the choice for `streams`: beside the sound, the pictures of the highest rate with a profile that, with
+    /// that sound, is at most `fits_bps`; else of the lowest. Where that is not to be had, lower rates, key frames
+    /// alone, no pictures.
     pub fn new(streams: &[StreamDescription], fits_bps: f64) -> Self {
         let sound: u64 = streams.iter().find(|stream| !stream.is_video).map_or(0, |sound| sound.bit_rate_bps);
         let mut pictures: Vec<_> = streams.iter().filter(|stream| stream.is_video).collect();
@@ -40,12 +42,12 @@ impl Choice {
         Choice { steps, at }
     }
 
-    /// What is taken; `None` where there are no pictures.
+    /// Returns the present selection; `None` where there are no pictures.
     pub fn taken(&self) -> Option<Taken> {
         self.steps.get(self.at).copied()
     }
 
-    /// Takes less. Says whether there is less.
+    /// Selects less. Returns whether there is less.
     pub fn take_less(&mut self) -> bool {
         let is_less = self.at + 1 < self.steps.len();
         self.at += usize::from(is_less);

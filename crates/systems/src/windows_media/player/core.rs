@@ -1,5 +1,5 @@
-//! What a session is whatever protocol brings it: what the server has and what is taken of it, media objects on their way to
-//! the playout buffer, and what was lost.
+//! The protocol-independent part of a session: the server's object and the selection from it, media objects on their
+//! way to the playout buffer, and the losses.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -14,13 +14,14 @@ use super::keeping::Keeping;
 use super::losses::{Arrival, Losses, WmsCame};
 use super::objects::Objects;
 use super::settings::PlayerSettings;
+use super::starving::{Refill, Starving};
 use crate::outbox::Outbox;
 use crate::playout::{End, Gathers, HostLate, Manner, Playout, Start, Timeline};
 
 /// Times of ASF are milliseconds.
 const CLOCK_RATE: u32 = 1_000;
 
-/// Media is gathered by what it comes to in bytes, and not by the clock: until then no time is enough.
+/// Media is gathered by its bytes, and not by the clock: until then no time is enough.
 const NEVER: Duration = Duration::from_secs(86_400);
 
 /// Where the session is.
@@ -32,13 +33,13 @@ pub enum Phase {
     SettingUp,
     /// The server sends, or holds.
     Playing { server_holds: bool },
-    /// The server was told goodbye; the connection is closed at this time at the latest.
+    /// The server got the goodbye; the connection is closed at this time at the latest.
     Leaving { until: Instant },
-    /// All is said.
+    /// The session is over.
     Gone,
 }
 
-/// Of sound at several rates the highest is heard, whatever pictures are seen (the thesis, section 4.2).
+/// From sound at several rates the highest is played, with any pictures (the thesis, section 4.2).
 fn with_one_sound(streams: Vec<StreamDescription>) -> Vec<StreamDescription> {
     let sound = streams.iter().filter(|stream| !stream.is_video).max_by_key(|stream| stream.bit_rate_bps);
     let heard = sound.map(|sound| sound.number);
@@ -49,21 +50,21 @@ fn with_one_sound(streams: Vec<StreamDescription>) -> Vec<StreamDescription> {
 pub struct Core {
     pub settings: Arc<PlayerSettings>,
     pub phase: Phase,
-    /// Another protocol is tried if this one does not work.
+    /// Whether another protocol is tried if this one does not work.
     pub rolls: bool,
-    /// What does not work, if something does not.
+    /// The failure, if there is one.
     pub failed: Option<Cow<'static, str>>,
-    /// What the server has.
+    /// The server's streams.
     pub streams: Vec<StreamDescription>,
     pub preroll: Duration,
     pub duration: Option<Duration>,
-    /// What is missing is sent again.
+    /// Missing packets are sent again.
     pub is_sent_again: bool,
     pub began: Instant,
-    /// What the link carries by the packet pair, in bit/s.
+    /// The link's rate by the packet pair, in bit/s.
     pub estimate_bps: Option<f64>,
     pub choice: Choice,
-    /// What is set up, in this order, by number.
+    /// The streams that are set up, in this order, by number.
     pub chosen: Vec<u8>,
     pub losses: Losses,
     /// Too much was lost, which is not yet done anything about.
@@ -71,19 +72,20 @@ pub struct Core {
     pub objects: Objects,
     /// From when media was asked for.
     pub playout: Option<Playout>,
-    /// Media that has come, in bits, and what it is to come to before it plays.
+    /// Received media, in bits, and the amount needed before it plays.
     pub gathered_bits: f64,
-    /// It holds enough, or did once.
+    /// Whether it holds enough, or did once.
     pub is_gathered: bool,
-    /// The server was asked for media faster than it plays.
+    /// Whether the server was asked for media faster than it plays.
     pub accelerated: bool,
-    /// The whole has been sent.
+    /// Whether the whole has been sent.
     pub ended: bool,
     pub play_asked: Option<Instant>,
     pub look_due: Instant,
-    /// When it last showed something, or began.
-    pub shown_at: Instant,
-    pub shown: u64,
+    pub starving: Starving,
+    pub refill: Refill,
+    /// Whether it has starved long enough for the server to pause.
+    pub is_halted: bool,
     pub paused: bool,
     pub heard: Instant,
     pub came: WmsCame,
@@ -95,7 +97,7 @@ pub struct Core {
 }
 
 impl Core {
-    /// Before its connection.
+    /// Makes the state before its connection.
     pub fn new(settings: Arc<PlayerSettings>) -> Self {
         Core {
             phase: Phase::Connecting,
@@ -119,8 +121,9 @@ impl Core {
             ended: false,
             play_asked: None,
             look_due: Instant::ZERO,
-            shown_at: Instant::ZERO,
-            shown: 0,
+            starving: Starving::new(settings.clone()),
+            refill: Refill::new(settings.clone()),
+            is_halted: false,
             paused: false,
             heard: Instant::ZERO,
             came: WmsCame::default(),
@@ -132,7 +135,7 @@ impl Core {
         }
     }
 
-    /// Before its next connection: nothing of the last one's is left but what it said.
+    /// Prepares for the next connection: only the events of the last one are kept.
     pub fn begin_anew(&mut self, now: Instant) {
         let (paused, events) = (self.paused, std::mem::take(&mut self.events));
         let keeping = Keeping::of(self.keeping.is_wanted);
@@ -144,30 +147,30 @@ impl Core {
         matches!(self.phase, Phase::Playing { .. })
     }
 
-    /// This does not work; the player goes on to another protocol, or ends.
+    /// Fails the protocol; the player continues with another, or ends.
     pub fn fail(&mut self, why: impl Into<Cow<'static, str>>) {
         self.failed.get_or_insert(why.into());
     }
 
-    /// What is taken comes to, in bit/s.
+    /// Returns the rate of the selection, in bit/s.
     pub fn rate_bps(&self) -> f64 {
         let taken = self.choice.taken().map(|taken| taken.number);
         let is_taken = |stream: &&StreamDescription| !stream.is_video || Some(stream.number) == taken;
         self.streams.iter().filter(is_taken).map(|stream| stream.bit_rate_bps as f64).sum()
     }
 
-    /// What the link is taken to carry, in bit/s.
+    /// Returns the assumed rate of the link, in bit/s.
     pub fn link_bps(&self) -> f64 {
         self.estimate_bps.unwrap_or(self.settings.preference_bps as f64)
     }
 
-    /// The rate at which media is wanted until it holds enough, in bit/s; 0 for its own.
+    /// Returns the rate at which media is requested until the buffer holds enough, in bit/s; 0 for its own.
     pub fn accelerated_bps(&self) -> u32 {
         let fits = self.link_bps() * self.settings.accelerated_share;
         if fits < self.settings.least_acceleration * self.rate_bps() { 0 } else { fits as u32 }
     }
 
-    /// Media is asked for; what is lost is judged from then on.
+    /// Notes that media is requested; losses are judged from then on.
     pub fn asks_for_media(&mut self, now: Instant) {
         if self.play_asked.is_none() {
             self.play_asked = Some(now);
@@ -175,7 +178,7 @@ impl Core {
         }
     }
 
-    /// What was lost, if it is too much and the buffer is full: something is to be done about it now.
+    /// Returns the loss, if it is too much and the buffer is full: the player must react now.
     pub fn heeds_loss(&mut self, now: Instant) -> Option<f64> {
         if let Some(loss) = self.losses.judge(now) {
             self.heeded_loss = Some(loss).filter(|loss| *loss > self.settings.most_loss);
@@ -183,7 +186,7 @@ impl Core {
         self.heeded_loss.take_if(|_| self.is_gathered)
     }
 
-    /// What the server has.
+    /// Stores the server's streams.
     pub fn described(&mut self, presentation: Presentation) {
         self.duration = presentation.duration;
         self.preroll = presentation.preroll;
@@ -192,7 +195,7 @@ impl Core {
         self.is_sent_again = presentation.is_sent_again;
     }
 
-    /// Takes what fits, by the measure or without it.
+    /// Selects the streams that fit, by the measure or without it.
     pub fn choose(&mut self, now: Instant, estimate_bps: Option<f64>) {
         self.estimate_bps = estimate_bps;
         let reason = match self.estimate_bps {
@@ -208,7 +211,7 @@ impl Core {
         self.events.say(now, "level_changed", self.rate_bps(), "bit/s", reason);
     }
 
-    /// Less of the pictures, which the server was told; says it.
+    /// Records that less of the pictures was requested from the server.
     pub fn say_less(&mut self, now: Instant, after: Taken, reason: &str) {
         let what = match after.level {
             ThinningLevel::All => "a lower rate",
@@ -217,7 +220,7 @@ impl Core {
         };
         let level_bps = match after.level {
             ThinningLevel::All => self.rate_bps(),
-            // How much key frames come to nobody says.
+            // The rate of key frames is in no description.
             ThinningLevel::KeyFrames | ThinningLevel::Nothing => self
                 .streams
                 .iter()
@@ -228,7 +231,7 @@ impl Core {
         self.events.say(now, "level_changed", level_bps, "bit/s", format!("{what}: {reason}"));
     }
 
-    /// Media is asked for the first time, and faster than it plays if it is to be.
+    /// Notes that media is requested for the first time, and faster than it plays if that is set.
     pub fn say_accelerated(&mut self, now: Instant, asked_bps: u32) {
         if asked_bps > 0 {
             self.accelerated = true;
@@ -236,7 +239,7 @@ impl Core {
         }
     }
 
-    /// The server sends from now on, from `from` to `end`, in order or not.
+    /// Notes that the server sends from now on, from `from` to `end`, in order or not.
     pub fn plays(&mut self, now: Instant, from: Duration, end: Option<Duration>, in_order: bool) {
         let asked = self.play_asked.unwrap_or(now);
         let end = end.or(self.duration).filter(|end| *end > from);
@@ -268,10 +271,11 @@ impl Core {
             playout.keep_units();
         }
         self.playout = Some(playout);
-        (self.look_due, self.shown_at) = (now, now);
+        self.look_due = now;
+        self.starving.begin(now);
     }
 
-    /// A packet of media came, of that number and so many bytes. Says whether it has not come before.
+    /// Handles a packet of media of that number and size. Returns whether it is new.
     pub fn arrived(&mut self, now: Instant, sequence: u16, bytes: usize) -> bool {
         let missed = match self.losses.came(now, sequence) {
             Arrival::New(missed) => missed,
@@ -293,7 +297,7 @@ impl Core {
         true
     }
 
-    /// Takes media objects out of a packet of ASF.
+    /// Extracts media objects from a packet of ASF.
     pub fn packet(&mut self, now: Instant, packet: &[u8]) {
         let Some(playout) = &mut self.playout else { return };
         let Ok(packet) = DataPacket::read(packet) else { return };
@@ -310,12 +314,12 @@ impl Core {
         }
     }
 
-    /// What it wants to hold before it plays, in bits.
+    /// Returns the amount needed before it plays, in bits.
     pub fn wanted_bits(&self) -> f64 {
         (self.settings.buffered.as_secs_f64() * self.rate_bps()).max(1.0)
     }
 
-    /// Plays if it holds enough, or all. Says whether it holds enough for the first time.
+    /// Plays if it holds enough, or all. Returns whether it holds enough for the first time.
     pub fn gather(&mut self) -> bool {
         if self.is_gathered || !self.ended && self.gathered_bits < self.wanted_bits() {
             return false;
@@ -326,10 +330,35 @@ impl Core {
         true
     }
 
-    /// When it has starved for as long as it bears.
+    /// Returns when it has starved for as long as it bears.
     pub fn starves_at(&self) -> Option<Instant> {
-        let bears = self.settings.starved_after;
-        let counts = bears > Duration::ZERO && self.is_playing() && !self.paused;
-        counts.then(|| self.shown_at + bears)
+        self.starving.fails_at().filter(|_| self.is_playing() && !self.paused)
+    }
+
+    /// Returns when it has starved long enough for the server to pause, which it is not yet.
+    pub fn halts_at(&self) -> Option<Instant> {
+        self.starving.pauses_at().filter(|_| self.is_playing() && !self.paused && !self.is_halted)
+    }
+
+    /// Returns whether the server is to hold.
+    pub fn holds_server(&self) -> bool {
+        self.paused || self.is_halted
+    }
+
+    /// Handles the end of a second while it plays. Returns whether media is requested faster from now on, to refill the
+    /// buffer.
+    pub fn looks_after_itself(&mut self, now: Instant) -> bool {
+        if let Some(playout) = &self.playout {
+            self.starving.look(now, playout.stats());
+        }
+        let fills = self.is_gathered && !self.accelerated && !self.ended && !self.holds_server();
+        let (quality, calm) = (self.losses.quality(), self.losses.calm_from());
+        fills && self.refill.begins(now, quality, calm, self.gathered_bits)
+    }
+
+    /// Returns whether the refilled buffer is full.
+    pub fn is_refilled(&mut self, now: Instant) -> bool {
+        let rate = self.rate_bps();
+        self.refill.ends(now, self.gathered_bits, rate, self.ended)
     }
 }

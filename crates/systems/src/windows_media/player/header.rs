@@ -1,4 +1,4 @@
-//! An ASF header that comes in packets of MMS and HTTP.
+//! An ASF header that arrives in packets of MMS and HTTP.
 
 use std::collections::BTreeMap;
 
@@ -6,13 +6,13 @@ use streamgauge_wire::mms::{DataPacket, data_flags};
 
 use super::super::sdp::{self, Presentation};
 
-/// No header that is known is as long.
+/// All known headers are shorter.
 const MOST_BYTES: usize = 1 << 20;
 
-/// Nor comes one in as many packets.
+/// A header has fewer packets than this.
 const MOST_PARTS: usize = 4_096;
 
-/// What has come of one.
+/// The received parts of a header.
 #[derive(Default)]
 pub struct Header {
     parts: BTreeMap<u32, Vec<u8>>,
@@ -20,13 +20,13 @@ pub struct Header {
 }
 
 impl Header {
-    /// Takes one of its packets, in whatever order. What it says once it is whole.
+    /// Adds one of its packets, in any order. Returns its content once it is whole.
     ///
     /// # Errors
     ///
-    /// What is wrong with it.
+    /// Fails with its fault.
     pub fn take(&mut self, packet: &DataPacket<'_>) -> Result<Option<Presentation>, String> {
-        // By [MS-MMSP] the last of several says that it is the whole, by [MS-WMSP] that it is the last.
+        // By [MS-MMSP] the last of several is flagged as the whole, by [MS-WMSP] as the last.
         if matches!(packet.flags, data_flags::LAST | data_flags::WHOLE) {
             self.last = Some(packet.location);
         }

@@ -9,21 +9,21 @@ use streamgauge_wire::wmsp::{self, PacketContent, Pragmas};
 use super::choice::Taken;
 use super::core::{Core, Phase};
 use super::header::Header;
-use super::talk::Talk;
+use super::protocol_session::ProtocolSession;
 use crate::app::{ChannelId, Input, Io};
 use crate::rtsp::Backlog;
 
 /// Bytes read from the connection at once.
 const READ_BYTES: usize = 64 * 1024;
 
-/// Who we are ([MS-WMSP] section 2.2.1.11); the number is no player's in particular.
+/// The player's name ([MS-WMSP] section 2.2.1.11); the number is no player's in particular.
 const USER_AGENT: &str = "NSPlayer/9.0.0.2980";
 const GUID: &str = "{3300AD50-2C39-46C0-AE0A-53544757AA01}";
 
 /// HTTP on one connection.
 pub struct Http {
     channel: ChannelId,
-    /// Host and path, or what is wrong with the URL.
+    /// Host and path, or the fault in the URL.
     target: Result<(String, String), String>,
     responses: http::Reader,
     body: wmsp::Reader,
@@ -32,12 +32,12 @@ pub struct Http {
     header: Header,
     /// The next packet of media has this number.
     expected: u32,
-    /// It reads no more for now, so that the server is held by the connection.
+    /// Whether it stops reading for now, so that the connection holds the server.
     holds: bool,
 }
 
 impl Http {
-    /// For `url`, on a connection that is not there yet.
+    /// Makes the protocol for `url`, on a connection that is not open yet.
     pub fn new(url: &str, channel: ChannelId) -> Self {
         let of = |url: Url| (url.host_str().unwrap_or_default().to_owned(), url.path().to_owned());
         Http {
@@ -53,7 +53,7 @@ impl Http {
         }
     }
 
-    /// A request of these Pragma headers.
+    /// Returns a request of these Pragma headers.
     fn request(&self, pragmas: Pragmas) -> Result<Request, String> {
         let (host, path) = self.target.clone()?;
         let mut request = Request::new("GET", &path, &host).map_err(|error| error.to_string())?;
@@ -148,7 +148,7 @@ impl Http {
         }
     }
 
-    /// The response is whole: behind the header media is asked for.
+    /// Notes that the response is whole: behind the header media is asked for.
     fn message_ends(&mut self, now: Instant, core: &mut Core, io: &mut dyn Io) {
         if core.play_asked.is_some() {
             return;
@@ -183,7 +183,7 @@ impl Http {
     }
 }
 
-impl Talk for Http {
+impl ProtocolSession for Http {
     fn channel(&self) -> ChannelId {
         self.channel
     }
@@ -208,17 +208,17 @@ impl Talk for Http {
         false
     }
 
-    /// The server has been told beforehand how much it is to send faster.
+    /// The server has got the amount to send faster beforehand.
     fn slow_down(&mut self, _: Instant, _: &mut Core, _: &mut dyn Io) {}
 
-    /// On a connection nothing is lost, so that less is never taken.
+    /// On a connection nothing is lost, so that the selection is never reduced.
     fn switch(&mut self, _: Instant, _: Taken, _: Taken, _: &mut Core, _: &mut dyn Io) {}
 
     fn say_missing(&mut self, _: Instant, _: &mut Core, _: &mut dyn Io) {}
 
     fn steer(&mut self, now: Instant, core: &mut Core, io: &mut dyn Io) {
-        let resumes = self.holds && !core.paused;
-        self.holds = core.paused && core.is_playing();
+        let resumes = self.holds && !core.holds_server();
+        self.holds = core.holds_server() && core.is_playing();
         if resumes {
             self.read(now, core, io);
         }
@@ -233,7 +233,7 @@ impl Talk for Http {
     }
 
     fn close(&mut self, io: &mut dyn Io) {
-        // What is on its way nobody wants.
+        // Media on its way is not needed.
         self.connection.abort(io);
     }
 

@@ -1,13 +1,13 @@
-//! What is kept of the media, for who saves it.
+//! The media kept for saving.
 
 use std::collections::BTreeMap;
 
 use streamgauge_wire::asf::{DataPayload, Header};
 
-/// Media objects of which it is remembered what they are.
+/// Media objects with remembered properties.
 const MOST_KEPT: usize = 4_096;
 
-/// What is kept of the media, and what is known of media objects by their tracks and times.
+/// The kept media, and the properties of media objects by their tracks and times.
 #[derive(Default)]
 pub struct Keeping {
     pub is_wanted: bool,
@@ -15,7 +15,7 @@ pub struct Keeping {
     known: BTreeMap<(usize, u32), Known>,
 }
 
-/// What a media object is.
+/// The properties of a media object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Known {
     /// Its stream's number.
@@ -24,12 +24,12 @@ pub struct Known {
 }
 
 impl Keeping {
-    /// Nothing has come.
+    /// Makes the state before any arrival.
     pub fn of(is_wanted: bool) -> Self {
         Keeping { is_wanted, ..Keeping::default() }
     }
 
-    /// A part of a media object of that time came.
+    /// Adds a part of a media object of that time.
     pub fn came(&mut self, track: usize, timestamp_ms: u32, payload: &DataPayload<'_>) {
         if self.is_wanted {
             let known = Known { stream: payload.stream, is_key: payload.is_key };
@@ -40,7 +40,7 @@ impl Keeping {
         }
     }
 
-    /// What is known of a media object, which nobody asks for again.
+    /// Returns and drops the properties of a media object.
     pub fn take(&mut self, track: usize, timestamp_ms: u32) -> Option<Known> {
         self.known.remove(&(track, timestamp_ms))
     }

@@ -1,5 +1,5 @@
-//! Which packets came, which are missing, and when the server is told; the reception quality, the share of packets that
-//! came in the last `quality_time`; and the loss by which the player takes less.
+//! Received and missing packets, and the times of reports to the server; the reception quality, the share of packets
+//! that arrived in the last `quality_time`; and the loss at which the player requests less.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,35 +11,32 @@ use super::settings::PlayerSettings;
 /// Numbers that are remembered as missing at most; of a larger gap the first are not waited for.
 const MOST_MISSING: usize = 4_096;
 
-/// A packet that is missing for so long is not waited for; ours, beyond what a server keeps.
-const HOLD: Duration = Duration::from_secs(30);
-
-/// Counts for the quality are of so long.
+/// Length of the intervals that the quality counts in.
 const SLOT: Duration = Duration::from_millis(500);
 
-/// What has come of all streams, in packets of media.
+/// Counts of all streams, in packets of media.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct WmsCame {
-    /// Packets, without those that had come before.
+    /// Packets, without duplicates.
     pub packets: u64,
     /// Their bytes, with RTP's headers.
     pub bytes: u64,
     /// Those that were seen to be missing.
     pub missed: u64,
-    /// Those of them that came after all.
+    /// Those of them that arrived after they were missed.
     pub repaired: u64,
-    /// Those that had come before, or came too late.
+    /// Packets that had arrived before, or arrived too late.
     pub duplicates: u64,
 }
 
-/// What a packet is to those before it.
+/// The relation of a packet to those before it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Arrival {
-    /// It has not come before; so many were missed before it.
+    /// It is new; the number of packets missed before it.
     New(u32),
     /// It was missing.
     Repaired,
-    /// It has come before, or is not waited for.
+    /// It has arrived before, or is not waited for.
     Duplicate,
 }
 
@@ -50,7 +47,7 @@ struct Missing {
     due: Instant,
 }
 
-/// Packets that were to come in a while, and those of them that did not.
+/// Packets due in an interval, and those of them that did not arrive.
 struct Slot {
     begins: Instant,
     expected: u32,
@@ -71,15 +68,17 @@ pub struct Losses {
     settings: Arc<PlayerSettings>,
     next: Option<u16>,
     missing: VecDeque<Missing>,
-    /// When the first of those that are still to be said falls due.
+    /// Time when the first of the packets still to be reported falls due.
     first_due: Option<Instant>,
     said_at: Instant,
+    /// Time when packets were last seen to be missing.
+    missed_at: Option<Instant>,
     slots: VecDeque<Slot>,
     judgement: Option<Judgement>,
 }
 
 impl Losses {
-    /// Nothing has come.
+    /// Makes the state before any arrival.
     pub fn new(settings: Arc<PlayerSettings>) -> Self {
         Losses {
             settings,
@@ -87,12 +86,13 @@ impl Losses {
             missing: VecDeque::new(),
             first_due: None,
             said_at: Instant::ZERO,
+            missed_at: None,
             slots: VecDeque::new(),
             judgement: None,
         }
     }
 
-    /// A packet came.
+    /// Handles a packet that arrived.
     pub fn came(&mut self, now: Instant, sequence: u16) -> Arrival {
         let next = *self.next.get_or_insert(sequence);
         let ahead = sequence.wrapping_sub(next).cast_signed();
@@ -116,12 +116,13 @@ impl Losses {
             self.missing.push_back(Missing { sequence, since: now, said: 0, due });
         }
         let before = self.missing.len();
-        while self
-            .missing
-            .front()
-            .is_some_and(|one| self.missing.len() > MOST_MISSING || one.since + HOLD < now)
-        {
+        while self.missing.front().is_some_and(|one| {
+            self.missing.len() > MOST_MISSING || one.since + self.settings.missing_kept < now
+        }) {
             self.missing.pop_front();
+        }
+        if missed > 0 {
+            self.missed_at = Some(now);
         }
         if missed > 0 || self.missing.len() < before {
             self.first_due = self.earliest();
@@ -149,13 +150,18 @@ impl Losses {
         }
     }
 
-    /// The share of packets that came, of the last `quality_time`.
+    /// Returns since when nothing more has been missed, if something ever was: from then on it is calm.
+    pub fn calm_from(&self) -> Option<Instant> {
+        self.missed_at.map(|at| at + self.settings.calm)
+    }
+
+    /// Returns the share of packets that arrived, in the last `quality_time`.
     pub fn quality(&self) -> f64 {
         let of = |count: fn(&Slot) -> u32| self.slots.iter().map(count).sum::<u32>();
         1.0 - f64::from(of(|slot| slot.lost)) / f64::from(of(|slot| slot.expected).max(1))
     }
 
-    /// Media was asked for: what is lost is judged soon, if it is to be.
+    /// Notes a request for media: losses are judged soon, if at all.
     pub fn asked(&mut self, now: Instant) {
         if self.settings.heed_loss {
             self.judge_from(now + self.settings.judged_after);
@@ -167,12 +173,12 @@ impl Losses {
         self.judgement = Some(Judgement { from, until, expected: 0, lost: 0 });
     }
 
-    /// When there is something to judge.
+    /// Returns when there is something to judge.
     pub fn judges_at(&self) -> Option<Instant> {
         self.judgement.map(|judgement| judgement.until)
     }
 
-    /// What was lost while it was judged, if it is time; of packets that came again as well.
+    /// Returns the loss in the judged time, if it is time; packets that arrived again count too.
     pub fn judge(&mut self, now: Instant) -> Option<f64> {
         let judgement = self.judgement.take_if(|one| one.until <= now)?;
         if self.settings.judged_again > Duration::ZERO {
@@ -186,12 +192,14 @@ impl Losses {
         self.missing.iter().filter(waits).map(|one| one.due).min()
     }
 
-    /// When it has something to say.
+    /// Returns when it next has a report.
     pub fn due(&self) -> Option<Instant> {
-        Some(self.first_due?.max(self.said_at + self.settings.nack_interval))
+        let due = self.first_due?.max(self.said_at + self.settings.nack_interval);
+        let calm = self.calm_from().filter(|_| self.settings.nack_when_calm);
+        Some(calm.map_or(due, |calm| due.max(calm)))
     }
 
-    /// What the server is to be told to send again, if it is time.
+    /// Returns the packets to request again, if it is time.
     pub fn take(&mut self, now: Instant) -> Vec<u16> {
         if self.due().is_none_or(|due| due > now) {
             return Vec::new();
@@ -243,10 +251,26 @@ mod tests {
     }
 
     #[test]
+    fn repair_may_wait_until_nothing_more_is_lost() {
+        let mut losses = losses(|settings| {
+            (settings.nack_when_calm, settings.calm) = (true, Duration::from_secs(5));
+            settings.missing_kept = Duration::from_secs(60);
+        });
+        for n in 0..40u16 {
+            // Each second one of two is lost, for 40 s.
+            losses.came(at(1_000 * u64::from(n)), 2 * n);
+            assert!(losses.take(at(1_000 * u64::from(n) + 999)).is_empty());
+        }
+        assert_eq!(losses.due(), Some(at(44_000)));
+        assert_eq!(losses.take(at(44_000)).len(), 32);
+        assert_eq!(losses.take(at(44_050)).len(), 7);
+    }
+
+    #[test]
     fn quality_is_of_the_last_half_minute() {
         let mut losses = losses(|settings| settings.recovered_counts = false);
         for n in 0..400u16 {
-            // Of the first 10 s each second one is lost.
+            // In the first 10 s every second one is lost.
             if n >= 100 || n % 2 == 0 {
                 losses.came(at(u64::from(n) * 100), n);
             }

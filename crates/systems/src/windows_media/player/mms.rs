@@ -12,17 +12,17 @@ use super::choice::Taken;
 use super::core::{Core, Phase};
 use super::header::Header;
 use super::probe::Probe;
-use super::talk::Talk;
+use super::protocol_session::ProtocolSession;
 use crate::app::{ChannelId, Input, Io};
 use crate::rtsp::{Backlog, decoded};
 
 /// Bytes read from the connection at once.
 const READ_BYTES: usize = 64 * 1024;
 
-/// Who we are ([MS-MMSP] section 2.2.4.17); the number is no player's in particular.
+/// The player's name ([MS-MMSP] section 2.2.4.17); the number is no player's in particular.
 const SUBSCRIBER: &str = "NSPlayer/9.0.0.2980; {3300AD50-2C39-46C0-AE0A-53544757AA01}";
 
-/// `playIncarnation`s of [`OpenFile`] and of the first header; those of what is played are one more each time.
+/// `playIncarnation`s of [`OpenFile`] and of the first header; those of played media are one more each time.
 const OPENING: u32 = 1;
 const READING: u32 = 2;
 
@@ -32,30 +32,30 @@ const MOST_INCARNATION: u32 = 254;
 /// MMS on one connection.
 pub struct Mms {
     channel: ChannelId,
-    /// Media comes over UDP; else on the connection.
+    /// Whether media is sent over UDP; else on the connection.
     over_udp: bool,
-    /// Or what is wrong with the URL.
+    /// Or the fault in the URL.
     name: Result<String, String>,
     reader: Reader,
     connection: Backlog,
     sequence: u16,
     client_id: u32,
     file_id: u32,
-    /// Of what was asked for last.
+    /// Incarnation of the last request.
     incarnation: u32,
     header: Header,
-    /// While the link is measured, and the header comes behind that.
+    /// While the link is measured; the header follows that.
     probe: Probe,
-    /// When the header is asked for again, over UDP.
+    /// Time when the header is asked for again, over UDP.
     header_due: Option<Instant>,
     /// The next packet of media has this number.
     expected: u32,
-    /// The server was told to hold, and has not said that it does.
+    /// Whether the server was asked to hold, and has not confirmed it.
     is_stopping: bool,
 }
 
 impl Mms {
-    /// For `url`, on a connection that is not there yet.
+    /// Makes the protocol for `url`, on a connection that is not open yet.
     pub fn new(url: &str, channel: ChannelId, over_udp: bool) -> Self {
         let name = |url: Url| decoded(url.path()).trim_start_matches('/').to_owned();
         Mms {
@@ -77,7 +77,7 @@ impl Mms {
     }
 
     fn say(&mut self, message: MmsMessage, io: &mut dyn Io) {
-        // Who asks on and on and takes no answer gets none.
+        // Drops a peer that keeps sending requests without reading replies.
         if self.connection.is_full() {
             return;
         }
@@ -108,7 +108,7 @@ impl Mms {
         }
     }
 
-    /// The server said something.
+    /// Handles a message of the server.
     fn message(&mut self, now: Instant, message: MmsMessage, core: &mut Core, io: &mut dyn Io) {
         let is_set_up = core.phase != Phase::SettingUp;
         match message {
@@ -119,7 +119,7 @@ impl Mms {
             }
             MmsMessage::ReportFunnelInfo(report) if report.result == 0 => {
                 self.client_id = report.client_id;
-                // Servers take the connection's address whatever this says.
+                // Servers use the connection's address and ignore this one.
                 let (over_udp, address) = (self.over_udp, "0.0.0.0".into());
                 let port = if over_udp { io.port(MMS_DATAGRAMS).unwrap_or(mms::PORT) } else { 0 };
                 self.say(MmsMessage::ConnectFunnel(ConnectFunnel { over_udp, address, port }), io);
@@ -146,7 +146,7 @@ impl Mms {
                 core.phase = Phase::Playing { server_holds: false };
                 self.begin_playout(now, core);
             }
-            // Nobody asked for it.
+            // An unrequested report.
             MmsMessage::ReportStartedPlaying { result: 0, .. } => {}
             MmsMessage::ReportEndOfStream(_) if std::mem::take(&mut self.is_stopping) => {
                 core.phase = Phase::Playing { server_holds: true };
@@ -176,7 +176,7 @@ impl Mms {
         }
     }
 
-    /// Asks for the header; over UDP the packets that measure the link come before it.
+    /// Asks for the header; over UDP the packets that measure the link precede it.
     fn read_header(&mut self, now: Instant, core: &mut Core, io: &mut dyn Io) {
         let block = ReadBlock { file_id: self.file_id, incarnation: self.incarnation };
         self.say(MmsMessage::ReadBlock(block), io);
@@ -187,7 +187,7 @@ impl Mms {
         }
     }
 
-    /// A packet of media, of the header, or of those that measure the link.
+    /// Handles a packet of media, of the header, or of those that measure the link.
     fn data(&mut self, now: Instant, bytes: &Chunk, core: &mut Core, io: &mut dyn Io) {
         core.heard = now;
         let Ok(packet) = DataPacket::parse(bytes) else { return };
@@ -255,7 +255,7 @@ impl Mms {
         }
     }
 
-    /// Media may overtake the answer that says that it comes.
+    /// Media may overtake the answer that announces it.
     fn begin_playout(&mut self, now: Instant, core: &mut Core) {
         if core.playout.is_none() {
             core.phase = Phase::Playing { server_holds: false };
@@ -264,12 +264,12 @@ impl Mms {
     }
 }
 
-/// What was refused, and how.
+/// Returns the refused request, and the status.
 fn refusal(message: &MmsMessage) -> (&'static str, u32) {
     match message {
         MmsMessage::ReportConnectedEx(report) => ("the connection", report.result),
         MmsMessage::ReportFunnelInfo(report) => ("the player", report.result),
-        MmsMessage::ReportDisconnectedFunnel(result) => ("what media was to come on", *result),
+        MmsMessage::ReportDisconnectedFunnel(result) => ("the media's transport", *result),
         MmsMessage::ReportOpenFile(report) => ("to open the file", report.result),
         MmsMessage::ReportReadBlock { result, .. } => ("to send the header", *result),
         MmsMessage::ReportStreamSwitch(result) => ("to select streams", *result),
@@ -278,7 +278,7 @@ fn refusal(message: &MmsMessage) -> (&'static str, u32) {
     }
 }
 
-impl Talk for Mms {
+impl ProtocolSession for Mms {
     fn channel(&self) -> ChannelId {
         self.channel
     }
@@ -293,7 +293,9 @@ impl Talk for Mms {
 
     fn handle(&mut self, now: Instant, input: &Input<'_>, core: &mut Core, io: &mut dyn Io) {
         match *input {
-            Input::Datagram(MMS_DATAGRAMS, datagram) if self.over_udp && self.connection.is_open() => {
+            Input::Datagram { on: MMS_DATAGRAMS, bytes: datagram, .. }
+                if self.over_udp && self.connection.is_open() =>
+            {
                 self.data(now, datagram, core, io);
             }
             Input::Readable(channel) if channel == self.channel => self.read(now, core, io),
@@ -320,7 +322,7 @@ impl Talk for Mms {
         self.probe.until.is_some()
     }
 
-    /// The server has been told beforehand how much it is to send faster.
+    /// The server has got the amount to send faster beforehand.
     fn slow_down(&mut self, _: Instant, _: &mut Core, _: &mut dyn Io) {}
 
     fn switch(&mut self, _: Instant, before: Taken, after: Taken, _: &mut Core, io: &mut dyn Io) {
@@ -351,12 +353,12 @@ impl Talk for Mms {
 
     fn steer(&mut self, now: Instant, core: &mut Core, io: &mut dyn Io) {
         match core.phase {
-            Phase::Playing { server_holds: false } if core.paused && !self.is_stopping => {
+            Phase::Playing { server_holds: false } if core.holds_server() && !self.is_stopping => {
                 self.is_stopping = true;
                 let (file_id, incarnation) = (self.file_id, self.incarnation);
                 self.say(MmsMessage::StopPlaying { file_id, incarnation }, io);
             }
-            Phase::Playing { server_holds: true } if !core.paused => {
+            Phase::Playing { server_holds: true } if !core.holds_server() => {
                 core.phase = Phase::Playing { server_holds: false };
                 self.play(now, core, io);
             }

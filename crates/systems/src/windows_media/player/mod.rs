@@ -1,4 +1,4 @@
-//! The player's end: a protocol, or one after another, what is taken of the media, and the playout buffer.
+//! The player's end: a protocol, or one after another, the selection of the media, and the playout buffer.
 
 mod choice;
 mod core;
@@ -9,11 +9,12 @@ mod losses;
 mod mms;
 mod objects;
 mod probe;
+mod protocol_session;
 mod report;
 mod rollover;
 mod rtsp;
 mod settings;
-mod talk;
+mod starving;
 mod waiting;
 
 pub use losses::WmsCame;
@@ -29,9 +30,9 @@ use streamgauge_plan::TcpSpec;
 use self::core::{Core, Phase};
 use self::http::Http;
 use self::mms::Mms;
+use self::protocol_session::ProtocolSession;
 use self::rollover::{Protocol, Rollover};
 use self::rtsp::Rtsp;
-use self::talk::Talk;
 use super::RTSP;
 use crate::app::{App, CloseReason, Input, Io};
 use crate::carrier::Carrier;
@@ -41,45 +42,45 @@ use crate::playout::Playout;
 /// How long the answer to a goodbye is waited for.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// The quality is looked at, and told, so often.
+/// Interval at which the quality is checked, and reported.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Plays one URL.
 ///
-/// Events: `media_end` (value: frames shown; its reason says what ended the session), `playout_start` (s since media was
-/// asked for), `frame_shown` (value: the frame's number), `frame_late` (s) and `frame_incomplete` (packets missing, as far
-/// as known), `stall` (value: the frame waited for) and `resume` (s stalled), `buffer` (s of media held, at most each 0.5 s);
-/// `estimate` (bit/s by the packet pair), `level_changed` (bit/s of what is taken, with the reason), `delivery_asked` (bit/s)
-/// when the server is asked for media faster than it plays, and no more; each second `buffering` (1, the share of what it
-/// wants to hold before it plays) or `reception_quality` (1, the share of packets that came in the last
-/// `quality_time`); `packets_missed` (1); with rollover, `protocol_tried` (value: which try, from 1; the reason names it and
-/// says why the one before failed).
+/// Events: `media_end` (value: frames shown; its reason names the end of the session), `playout_start` (s since media
+/// was asked for), `frame_shown` (value: the frame's number), `frame_late` (s) and `frame_incomplete` (packets missing,
+/// as far as known), `stall` (value: the frame waited for) and `resume` (s stalled), `buffer` (s of media held, at most
+/// each 0.5 s); `estimate` (bit/s by the packet pair), `level_changed` (bit/s of the selection, with the reason),
+/// `delivery_asked` (bit/s) when the server is asked for media faster than it plays, and no more; each second
+/// `buffering` (1, the share of the media needed before it plays) or `reception_quality` (1, the share of packets that
+/// arrived in the last `quality_time`); `packets_missed` (1); with rollover, `protocol_tried` (value: which try, from
+/// 1; the reason names it and the failure of the one before).
 pub struct WmPlayer {
     url: String,
     core: Core,
-    talk: Box<dyn Talk>,
+    session: Box<dyn ProtocolSession>,
     rollover: Rollover,
-    /// Of connections, where it opens them by itself.
+    /// TCP settings of connections, where it opens them by itself.
     tcp: Option<TcpSpec>,
 }
 
 impl WmPlayer {
-    /// Plays what `url` names, by RTSP on a connection that is there from the start.
+    /// Makes a player of `url`, by RTSP on a connection that is there from the start.
     pub fn new(settings: PlayerSettings, url: &str) -> Self {
         let rollover = Rollover::new(settings.transport);
-        let talk = Rtsp::new(url, RTSP, settings.transport != WmTransport::Tcp);
+        let session = Rtsp::new(url, RTSP, settings.transport != WmTransport::Tcp);
         let core = Core::new(Arc::new(settings));
-        WmPlayer { url: url.into(), core, talk: Box::new(talk), rollover, tcp: None }
+        WmPlayer { url: url.into(), core, session: Box::new(session), rollover, tcp: None }
     }
 
-    /// By whatever its settings say, on connections that it opens by itself.
+    /// Makes it use the protocols of its settings, on connections that it opens by itself.
     pub(super) fn connecting(mut self, tcp: TcpSpec) -> Self {
         self.core.rolls = self.core.settings.transport == WmTransport::Rollover;
         self.tcp = Some(tcp);
         self
     }
 
-    /// Tries the protocol whose turn it is.
+    /// Tries the next protocol.
     fn connect(&mut self, now: Instant, io: &mut dyn Io) {
         let Some(tcp) = &self.tcp else { return };
         let protocol = self.rollover.protocol();
@@ -88,7 +89,7 @@ impl WmPlayer {
             self.core.events.say(now, "protocol_tried", count as f64, "1", told);
         }
         let channel = io.open(&Carrier::Tcp { port: protocol.port(), settings: tcp.clone() });
-        self.talk = match protocol {
+        self.session = match protocol {
             Protocol::RtspUdp | Protocol::RtspTcp => {
                 Box::new(Rtsp::new(&self.url, channel, protocol == Protocol::RtspUdp))
             }
@@ -99,15 +100,15 @@ impl WmPlayer {
         };
     }
 
-    /// This does not work: another protocol, if there is one and no media has come, or the end.
+    /// Fails the protocol: continues with another, if there is one and no media has arrived, or ends.
     fn fail(&mut self, now: Instant, why: &str, io: &mut dyn Io) {
         if !self.rolls() {
             return self.give_up(now, why.to_owned(), io);
         }
         match self.rollover.next(why) {
             Ok(()) => {
-                self.talk.leave(now, &mut self.core, io);
-                self.talk.close(io);
+                self.session.leave(now, &mut self.core, io);
+                self.session.close(io);
                 self.core.begin_anew(now);
                 self.connect(now, io);
             }
@@ -119,13 +120,13 @@ impl WmPlayer {
         }
     }
 
-    /// Another protocol would be tried if this one did not work.
+    /// Returns whether another protocol would be tried if this one did not work.
     fn rolls(&self) -> bool {
         let is_over = matches!(self.core.phase, Phase::Leaving { .. } | Phase::Gone);
         self.core.rolls && self.core.came.packets == 0 && !is_over
     }
 
-    /// Ends at once, and says why.
+    /// Ends at once, and records why.
     fn give_up(&mut self, now: Instant, why: impl Into<Cow<'static, str>>, io: &mut dyn Io) {
         let core = &mut self.core;
         match &mut core.playout {
@@ -138,21 +139,21 @@ impl WmPlayer {
         self.leave(now, io);
     }
 
-    /// Says goodbye.
+    /// Sends the goodbye.
     fn leave(&mut self, now: Instant, io: &mut dyn Io) {
         if matches!(self.core.phase, Phase::Leaving { .. } | Phase::Gone) {
             return;
         }
-        if self.talk.leave(now, &mut self.core, io) {
+        if self.session.leave(now, &mut self.core, io) {
             self.core.phase = Phase::Leaving { until: now + FAREWELL };
         } else {
             self.core.phase = Phase::Gone;
-            self.talk.close(io);
+            self.session.close(io);
         }
     }
 
     fn closed(&mut self, now: Instant, why: &'static str, io: &mut dyn Io) {
-        self.talk.forget();
+        self.session.forget();
         if self.rolls() {
             return self.fail(now, why, io);
         }
@@ -163,13 +164,16 @@ impl WmPlayer {
         }
     }
 
-    /// Tells what it holds, or what came.
-    fn look(&mut self, now: Instant) {
-        let core = &mut self.core;
-        if core.playout.is_none() || core.look_due > now {
+    /// Reports the buffered media, or the received packets; asks for media faster where the buffer is to be refilled.
+    fn look(&mut self, now: Instant, io: &mut dyn Io) {
+        if self.core.playout.is_none() || self.core.look_due > now {
             return;
         }
-        core.look_due = now + LOOK;
+        self.core.look_due = now + LOOK;
+        if self.core.looks_after_itself(now) {
+            self.session.refill(now, &mut self.core, io);
+        }
+        let core = &mut self.core;
         if !core.is_gathered {
             let share = (core.gathered_bits / core.wanted_bits()).min(1.0);
             return core.events.say(now, "buffering", share, "1", "");
@@ -177,33 +181,33 @@ impl WmPlayer {
         core.events.say(now, "reception_quality", core.losses.quality(), "1", "");
     }
 
-    /// Takes less of the pictures, if there is less.
+    /// Selects less of the pictures, if there is less.
     fn take_less(&mut self, now: Instant, reason: &str, io: &mut dyn Io) {
         let before = self.core.choice.taken();
         let (Some(before), true) = (before, self.core.choice.take_less()) else { return };
         let Some(after) = self.core.choice.taken() else { return };
-        self.talk.switch(now, before, after, &mut self.core, io);
+        self.session.switch(now, before, after, &mut self.core, io);
         self.core.say_less(now, after, reason);
     }
 
-    /// What did not work while something happened.
+    /// Handles a failure of the last step.
     fn heed_failure(&mut self, now: Instant, io: &mut dyn Io) {
         if let Some(why) = self.core.failed.take() {
             self.fail(now, &why, io);
         }
     }
 
-    /// Does what is due.
+    /// Does all due work.
     fn work(&mut self, now: Instant, io: &mut dyn Io) {
         self.heed_failure(now, io);
         if let Some(why) = self.patience_ended(now) {
             self.lose_patience(now, why, io);
         }
-        self.talk.set_up_what_is_due(now, &mut self.core, io);
+        self.session.set_up_what_is_due(now, &mut self.core, io);
         self.heed_failure(now, io);
         if self.core.gather() && self.core.accelerated && !self.core.ended {
             self.core.accelerated = false;
-            self.talk.slow_down(now, &mut self.core, io);
+            self.session.slow_down(now, &mut self.core, io);
         }
         let core = &mut self.core;
         if let Some(playout) = &mut core.playout {
@@ -211,30 +215,36 @@ impl WmPlayer {
             if core.ended {
                 playout.nothing_more("the server said that all was sent");
             }
-            if playout.stats().shown > core.shown {
-                (core.shown, core.shown_at) = (playout.stats().shown, now);
-            }
+            core.starving.shows(now, playout.stats());
             if playout.has_ended() {
                 self.leave(now, io);
             }
         }
+        if self.core.is_refilled(now) && !self.core.ended {
+            self.session.slow_down(now, &mut self.core, io);
+        }
+        self.core.is_halted |= self.core.halts_at().is_some_and(|at| at <= now);
         if self.core.starves_at().is_some_and(|at| at <= now) {
-            let seconds = self.core.settings.starved_after.as_secs_f64();
-            self.give_up(now, format!("an error: nothing could be shown for {seconds:.0} s"), io);
+            let (settings, seconds) = (&self.core.settings, self.core.settings.starved_after.as_secs_f64());
+            let what = match settings.starved_share {
+                0.0 => "nothing could be shown".into(),
+                share => format!("less than {:.0} % of the pictures were whole", 100.0 * share),
+            };
+            self.give_up(now, format!("an error: {what} for {seconds:.0} s"), io);
         }
         if self.core.is_playing() {
-            self.look(now);
+            self.look(now, io);
             if let Some(loss) = self.core.heeds_loss(now) {
                 self.take_less(now, &format!("{:.1} % were lost", 100.0 * loss), io);
             }
-            self.talk.say_missing(now, &mut self.core, io);
+            self.session.say_missing(now, &mut self.core, io);
         }
-        self.talk.steer(now, &mut self.core, io);
+        self.session.steer(now, &mut self.core, io);
         if let Phase::Leaving { until } = self.core.phase
             && until <= now
         {
             self.core.phase = Phase::Gone;
-            self.talk.close(io);
+            self.session.close(io);
         }
     }
 
@@ -242,7 +252,8 @@ impl WmPlayer {
         let core = &mut self.core;
         core.paused = paused;
         if !paused {
-            (core.heard, core.shown_at) = (now, now);
+            core.heard = now;
+            core.starving.begin(now);
         }
         match &mut core.playout {
             Some(playout) if paused => playout.pause(now),
@@ -257,7 +268,7 @@ impl App for WmPlayer {
         if self.is_gone() {
             return;
         }
-        let connection = self.talk.channel();
+        let connection = self.session.channel();
         match input {
             Input::Start => {
                 self.core.heard = now;
@@ -266,7 +277,7 @@ impl App for WmPlayer {
             Input::Opened(channel) if channel == connection && self.core.phase == Phase::Connecting => {
                 self.core.phase = Phase::SettingUp;
                 (self.core.heard, self.core.began) = (now, now);
-                self.talk.begin(now, &mut self.core, io);
+                self.session.begin(now, &mut self.core, io);
             }
             Input::Refused(channel, _) if channel == connection => {
                 self.closed(now, "the server could not be reached", io);
@@ -280,7 +291,7 @@ impl App for WmPlayer {
             Input::Pause => self.handle_pause(now, true),
             Input::Resume => self.handle_pause(now, false),
             Input::Stop => self.give_up(now, "stopped", io),
-            input => self.talk.handle(now, &input, &mut self.core, io),
+            input => self.session.handle(now, &input, &mut self.core, io),
         }
         self.work(now, io);
     }
@@ -294,9 +305,10 @@ impl App for WmPlayer {
         let core = &self.core;
         let look = core.playout.as_ref().filter(|_| core.is_playing()).map(|_| core.look_due);
         look.into_iter()
-            .chain(self.talk.wake(core))
+            .chain(self.session.wake(core))
             .chain(core.losses.judges_at().filter(|_| core.is_playing()))
             .chain(core.starves_at())
+            .chain(core.halts_at())
             .chain(self.patience_ends())
             .chain(core.playout.as_ref().and_then(Playout::next_event))
             .min()

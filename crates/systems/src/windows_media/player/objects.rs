@@ -1,4 +1,4 @@
-//! Media objects out of the payloads of packets that may come in any order, because some are sent again.
+//! Media objects out of the payloads of packets that may arrive in any order, because some are sent again.
 
 use std::collections::BTreeMap;
 
@@ -7,19 +7,19 @@ use streamgauge_wire::asf::DataPayload;
 
 use crate::reception::Place;
 
-/// Media objects of which some is missing, as many as are remembered.
+/// Most incomplete media objects that are remembered.
 const MOST_OPEN: usize = 1_024;
 
-/// No picture is larger; what says to be is left.
+/// No picture is larger; one that is declared larger is dropped.
 const MOST_OBJECT_BYTES: u32 = 1 << 24;
 
-/// What is kept of those that are not whole at most, in bytes.
+/// Most bytes kept of those that are not whole.
 const MOST_KEPT_BYTES: usize = 1 << 26;
 
-/// Of a stream and of a time, in ms: an object.
+/// An object: a stream and a time, in ms.
 type Key = (u8, u32);
 
-/// An object of which some came.
+/// An object that is received in part.
 struct Open {
     bytes: u32,
     pieces: BTreeMap<u32, Chunk>,
@@ -29,14 +29,13 @@ struct Open {
 #[derive(Default)]
 pub struct Objects {
     open: BTreeMap<Key, Open>,
-    /// What is kept of all of them.
+    /// Bytes kept of all of them.
     kept_bytes: usize,
 }
 
 impl Objects {
-    /// Takes a payload that has not come before. What a playout is told: of an object of which nothing had come that it
-    /// begins, and of one that is whole now that it ends, with its bytes if they are kept. `preroll` is in the times that
-    /// are presented.
+    /// Adds a payload that is new. Returns the playout's input: that an object begins, at its first payload, and that
+    /// it ends once it is whole, with its bytes if they are kept. `preroll` is in the times that are presented.
     pub fn take(
         &mut self,
         payload: &DataPayload<'_>,
@@ -48,7 +47,7 @@ impl Objects {
             let key = (payload.stream, of.presentation_ms);
             let preroll_ms = (preroll.as_nanos() / 1_000_000) as u32;
             let timestamp = of.presentation_ms.wrapping_sub(preroll_ms);
-            // Two parts of each: that something came, and that all did.
+            // Two parts of each: that some arrived, and that all did.
             let begins = Place { sequence: 0, timestamp, first: true, last: false };
             let ends = Place { sequence: 1, timestamp, first: false, last: true };
             let open = self.open.entry(key).or_insert_with(|| {

@@ -2,40 +2,40 @@
 
 use streamgauge_base::Instant;
 
-/// Bytes of IPv4 and UDP in front of what a datagram carries.
+/// Bytes of IPv4 and UDP in front of a datagram's content.
 const HEADERS_BYTES: usize = 20 + 8;
 
-/// Those packets, as they come.
+/// Those packets, as they arrive.
 #[derive(Default)]
 pub struct Probe {
-    /// When they are waited for no longer.
+    /// Time when they are waited for no longer.
     pub until: Option<Instant>,
     came: Vec<(Instant, usize)>,
 }
 
 impl Probe {
-    /// A datagram of so many bytes came. How many have come.
+    /// Counts a datagram of `bytes` that arrived. Returns how many have arrived.
     pub fn takes(&mut self, now: Instant, bytes: usize) -> usize {
         self.came.push((now, bytes + HEADERS_BYTES));
         self.came.len()
     }
 
-    /// Others are to come, which have nothing to do with those that have.
+    /// Prepares for new packets, which are independent of the received ones.
     pub fn begin_anew(&mut self) {
         self.came.clear();
     }
 
-    /// How many have come.
+    /// Returns how many have arrived.
     pub fn len(&self) -> usize {
         self.came.len()
     }
 
-    /// None has come.
+    /// Returns whether none has arrived.
     pub fn is_empty(&self) -> bool {
         self.came.is_empty()
     }
 
-    /// The rate at which the slowest came behind the one before it, in bit/s.
+    /// Returns the rate at which the slowest arrived behind the one before it, in bit/s.
     pub fn estimate_bps(&self) -> Option<f64> {
         let rate = |pair: &[(Instant, usize)]| {
             let gap = pair[1].0.saturating_since(pair[0].0).as_secs_f64();

@@ -1,4 +1,4 @@
-//! What came and what became of it, for who asks at any time.
+//! The received packets and their fates, readable at any time.
 
 use streamgauge_base::{Duration, Instant};
 use streamgauge_wire::asf::Header;
@@ -9,12 +9,12 @@ use super::keeping::Known;
 use super::losses::WmsCame;
 use crate::playout::{PlayoutStats, ReceivedUnit};
 
-/// What the player has seen.
+/// The player's observations.
 #[derive(Clone, Debug, Default)]
 pub struct WmPlayerReport {
-    /// What has come.
+    /// Counts of received packets.
     pub came: WmsCame,
-    /// What became of the pictures.
+    /// The fates of the pictures.
     pub frames: PlayoutStats,
     /// From PLAY to the first picture's time.
     pub startup: Option<Duration>,
@@ -22,45 +22,46 @@ pub struct WmPlayerReport {
     pub buffer: Duration,
     /// Where play is in the media.
     pub position: Duration,
-    /// The media's length, if the server says it.
+    /// The media's length, if the server gives it.
     pub duration: Option<Duration>,
-    /// What the pictures come to at each rate that is offered, with the sound, ascending, in bit/s.
+    /// The rate of the pictures at each offer, with the sound, ascending, in bit/s.
     pub levels_bps: Vec<f64>,
-    /// What the link carries by the packet pair, in bit/s.
+    /// The link's rate by the packet pair, in bit/s.
     pub estimate_bps: Option<f64>,
-    /// What is taken, in bit/s; nothing before the server has stated its rates.
+    /// The rate of the selection, in bit/s; nothing before the server has stated its rates.
     pub level_bps: Option<f64>,
 }
 
 impl WmPlayer {
-    /// Keeps the media objects that come for `take_unit`; a trial keeps nothing. Call it before the start.
+    /// Keeps the received media objects for `take_unit`; a trial keeps nothing. Call it before the start.
     pub fn keep_units(&mut self, keep: bool) {
         self.core.keeping.is_wanted = keep;
     }
 
-    /// The next media object that has been shown or given up, in its stream's order, and what it is if any of it came.
+    /// Returns the next media object that has been shown or given up, in its stream's order, and its properties if any
+    /// of it arrived.
     pub(in super::super) fn take_unit(&mut self) -> Option<(ReceivedUnit, Option<Known>)> {
         let unit = self.core.playout.as_mut()?.take_unit()?;
         let known = unit.timestamp.and_then(|at| self.core.keeping.take(unit.track, at));
         Some((unit, known))
     }
 
-    /// What the server said of the media.
+    /// Returns the server's description of the media.
     pub(in super::super) fn header(&self) -> &Header {
         &self.core.keeping.header
     }
 
-    /// Nothing more will be shown.
+    /// Returns whether nothing more will be shown.
     pub(in super::super) fn has_ended(&self) -> bool {
         matches!(self.core.phase, Phase::Leaving { .. } | Phase::Gone)
     }
 
-    /// The last answer's status, if it was no success.
+    /// Returns the last answer's status, if it was no success.
     pub(in super::super) fn refused(&self) -> Option<u16> {
         self.core.refused
     }
 
-    /// The server answered with something that this player cannot play.
+    /// Returns whether the server answered with something that this player cannot play.
     pub(in super::super) fn is_unplayable(&self) -> bool {
         self.core.is_unplayable
     }
@@ -76,7 +77,7 @@ impl WmPlayer {
         if levels.is_empty() && sound > 0.0 { vec![sound] } else { levels }
     }
 
-    /// What came and what was shown by `now`.
+    /// Returns the packets received and the pictures shown by `now`.
     pub fn report_at(&self, now: Instant) -> WmPlayerReport {
         let mut report = WmPlayerReport {
             came: self.core.came,

@@ -5,7 +5,7 @@ use streamgauge_wire::mms;
 use super::super::{HTTP_PORT, RTSP_PORT};
 use super::settings::WmTransport;
 
-/// What brings media.
+/// The protocols that carry media.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Protocol {
     RtspUdp,
@@ -20,7 +20,7 @@ const ORDER: [Protocol; 5] =
     [Protocol::RtspUdp, Protocol::RtspTcp, Protocol::MmsUdp, Protocol::MmsTcp, Protocol::Http];
 
 impl Protocol {
-    /// The server's port.
+    /// Returns the server's port.
     pub fn port(self) -> u16 {
         match self {
             Protocol::RtspUdp | Protocol::RtspTcp => RTSP_PORT,
@@ -40,16 +40,16 @@ impl Protocol {
     }
 }
 
-/// What is to be tried, what is, and what was.
+/// The protocols to try, the present one, and the failed ones.
 pub struct Rollover {
     order: &'static [Protocol],
     at: usize,
-    /// Of each that was tried before.
+    /// Failures of those tried before.
     failures: Vec<String>,
 }
 
 impl Rollover {
-    /// What `transport` wants.
+    /// Makes the order of tries of `transport`.
     pub fn new(transport: WmTransport) -> Self {
         let place = match transport {
             WmTransport::Rollover => return Rollover { order: &ORDER, at: 0, failures: Vec::new() },
@@ -62,18 +62,18 @@ impl Rollover {
         Rollover { order: &ORDER[place..=place], at: 0, failures: Vec::new() }
     }
 
-    /// What is tried.
+    /// Returns the protocol being tried.
     pub fn protocol(&self) -> Protocol {
         self.order[self.at]
     }
 
-    /// Which try that is, from 1, and why it is.
+    /// Returns the number of that try, from 1, and its reason.
     pub fn told(&self) -> (usize, String) {
         let name = self.protocol().name();
         (self.at + 1, self.failures.last().map_or_else(|| name.into(), |why| format!("{name}; {why}")))
     }
 
-    /// What is tried does not work. Says whether there is another; else what became of all.
+    /// Gives up the protocol being tried. Fails with the failures of all if there is no other.
     pub fn next(&mut self, why: &str) -> Result<(), String> {
         self.failures.push(format!("{}: {why}", self.protocol().name()));
         if self.at + 1 < self.order.len() {

@@ -1,4 +1,4 @@
-//! How long the player waits for a server that says nothing, and what it does then.
+//! The longest wait for a silent server, and the player's reaction then.
 
 use streamgauge_base::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use super::core::Phase;
 use crate::app::Io;
 
 impl WmPlayer {
-    /// When silence ends the session, or the try; and how long that is, and what was waited for.
+    /// Returns when silence ends the session, or the try; and the length of that wait, and the awaited thing.
     fn patience(&self) -> Option<(Instant, Duration, &'static str)> {
         let core = &self.core;
         if self.rolls()
@@ -26,7 +26,7 @@ impl WmPlayer {
         waits.then(|| (core.heard + limit, limit, "nothing came from the server"))
     }
 
-    /// The same while another protocol may be tried.
+    /// Returns the same while another protocol may be tried.
     fn patience_with_a_protocol(&self) -> Option<(Instant, Duration, &'static str)> {
         let core = &self.core;
         let (connect, media) = (core.settings.connect_wait, core.settings.media_wait);
@@ -35,7 +35,7 @@ impl WmPlayer {
             (Phase::SettingUp | Phase::Playing { .. }, Some(asked)) if !core.paused => {
                 Some((asked + media, media, "no media came"))
             }
-            (Phase::SettingUp, None) if !self.talk.waits() => {
+            (Phase::SettingUp, None) if !self.session.waits() => {
                 Some((core.heard + media, media, "nothing came from the server"))
             }
             _ => None,
@@ -46,7 +46,7 @@ impl WmPlayer {
         self.patience().map(|(at, ..)| at)
     }
 
-    /// What was waited for, and how long, if that is too long by now.
+    /// Returns the awaited thing and the wait, if that is too long by now.
     pub(super) fn patience_ended(&self, now: Instant) -> Option<String> {
         let (_, limit, what) = self.patience().filter(|(at, ..)| *at <= now)?;
         // By tenths, where it is not whole seconds.

@@ -3,7 +3,7 @@
 use streamgauge_base::Chunk;
 use streamgauge_wire::mms::{DataPacket, data_flags};
 
-/// Packets of `head`, each with at most so many bytes of it ([MS-MMSP] section 2.2.2).
+/// Returns the packets of `head`, each with at most `most_bytes` of it ([MS-MMSP] section 2.2.2).
 pub fn packets(head: &[u8], incarnation: u8, most_bytes: usize) -> Vec<Chunk> {
     let last = head.len().div_ceil(most_bytes).saturating_sub(1);
     let flags = |place| match (place, place == last) {

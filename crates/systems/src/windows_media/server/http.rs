@@ -1,4 +1,4 @@
-//! The server's end of HTTP: a connection whose response is the media, and others beside it for what else is asked.
+//! The server's end of HTTP: a connection with the media as its response, and others beside it for other requests.
 
 use std::collections::BTreeMap;
 
@@ -21,11 +21,11 @@ const MOST_CONNECTIONS: usize = 4;
 pub struct HttpConnection {
     reader: Reader,
     pub backlog: Backlog,
-    /// A head whose body is yet to be read over.
+    /// A head with a body that is still to be skipped.
     asked: Option<Request>,
-    /// Its response is the media.
+    /// Whether its response is the media.
     pub plays: bool,
-    /// It ends behind what waits.
+    /// Whether it ends behind the waiting data.
     pub is_last: bool,
 }
 
@@ -36,12 +36,12 @@ pub struct HttpConnections {
     /// `client-id`.
     pub client_id: Option<u32>,
     pub session: Option<WmSession>,
-    /// When the client was last heard of.
+    /// Time of the client's last sign of life.
     heard: Instant,
 }
 
 impl HttpConnections {
-    /// A connection is there.
+    /// Accepts a connection.
     pub fn accept(&mut self, now: Instant, channel: ChannelId, io: &mut dyn Io) {
         if self.connections.len() >= MOST_CONNECTIONS
             && let Some((_, mut first)) = self.connections.pop_first()
@@ -57,17 +57,17 @@ impl HttpConnections {
         self.heard = now;
     }
 
-    /// Some of a request has come by one of them, and the rest of it is awaited.
+    /// Returns whether part of a request has arrived on one of them, and the rest of it is awaited.
     pub fn await_rest(&self) -> bool {
         self.connections.values().any(|connection| !connection.reader.is_between_messages())
     }
 
-    /// What has come of a connection before.
+    /// Adds data that arrived on a connection before.
     pub fn push(&mut self, channel: ChannelId, came: Chunk) {
         self.connections.get_mut(&channel).into_iter().for_each(|one| one.reader.push(came.clone()));
     }
 
-    /// What happens to them; what happens to others they leave.
+    /// Handles their inputs; they ignore inputs of others.
     pub fn handle(&mut self, now: Instant, input: &Input<'_>, shared: &mut Shared, io: &mut dyn Io) {
         match *input {
             Input::Readable(channel) => self.read(now, channel, shared, io),
@@ -80,7 +80,7 @@ impl HttpConnections {
                 self.read(now, channel, shared, io);
             }
             Input::Closed(channel, CloseReason::Finished) => {
-                // Who plays reads on, or is gone and says so by a reset.
+                // A player that plays continues to read, or is closed and shows that by a reset.
                 let goes_on = |connection: &&mut HttpConnection| !connection.backlog.is_clear();
                 match self.connections.get_mut(&channel).filter(goes_on) {
                     Some(connection) => connection.is_last |= !connection.plays,
@@ -107,7 +107,7 @@ impl HttpConnections {
         }
     }
 
-    /// A connection is gone, and the session with the one that played.
+    /// Removes a connection, and the session with the one that played.
     fn over(&mut self, played: bool) {
         if played {
             self.session = None;
@@ -125,7 +125,7 @@ impl HttpConnections {
                     let Some(request) = connection.asked.take() else { continue };
                     self.answer(now, channel, &request, shared, io);
                 }
-                // What players say of themselves nobody reads here.
+                // Players' reports about themselves are ignored here.
                 Some(Ok(HttpItem::Body(_) | HttpItem::Response(_))) => {}
                 Some(Err(fault)) => self.refuse(channel, fault.status(), io),
                 None => match io.read(channel, READ_BYTES) {
@@ -143,13 +143,13 @@ impl HttpConnections {
         (!self.connections.is_empty()).then(|| self.heard + timeout)
     }
 
-    /// When it wants to work.
+    /// Returns when it is next due.
     pub fn wake(&self, timeout: Duration) -> Option<Instant> {
         let session = self.session.as_ref().and_then(WmSession::wake);
         self.silence_ends(timeout).into_iter().chain(session).min()
     }
 
-    /// Does what is due. Says whether its client has been silent for too long.
+    /// Does all due work. Returns whether its client has been silent for too long.
     pub fn work(&mut self, now: Instant, shared: &mut Shared, io: &mut dyn Io) -> bool {
         if self.silence_ends(shared.settings.timeout).is_some_and(|at| at <= now) {
             shared.say_silence(now, self.heard);
@@ -167,7 +167,7 @@ impl HttpConnections {
                 connection.is_last = true;
             }
             if connection.backlog.taken() != taken {
-                // Media that the connection takes has gone to somebody.
+                // Media that the connection accepts is a sign of life.
                 self.heard = now;
             }
         }

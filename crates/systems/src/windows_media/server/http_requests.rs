@@ -1,4 +1,4 @@
-//! What the server answers to each request of HTTP ([MS-WMSP] section 3.2.5).
+//! The server's answer to each request of HTTP ([MS-WMSP] section 3.2.5).
 
 use std::sync::Arc;
 
@@ -16,10 +16,11 @@ use crate::app::{ChannelId, Io};
 use crate::media::OpenError;
 use crate::rtsp::decoded;
 
-/// By what players know whose server it is ([MS-WMSP] section 2.2.1.10).
+/// The name by which players recognise the server ([MS-WMSP] section 2.2.1.10).
 const SERVER: &str = "Cougar/9.0.0.3372";
 
-/// Of a packet of a pair beside its random bytes: framing, and the length of the head ([MS-WMSP] section 2.2.3.7).
+/// Bytes of a packet of a pair beside its random bytes: framing, and the length of the head ([MS-WMSP] section
+/// 2.2.3.7).
 const PAIR_FRAMING_BYTES: usize = 4 + 4;
 
 impl HttpConnections {
@@ -48,14 +49,14 @@ impl HttpConnections {
             Some(RequestKind::KeepAlive | RequestKind::Log | RequestKind::SendEvent) => {
                 self.say(channel, 200, !request.keeps_alive(), io);
             }
-            // There is no playlist, nobody caches, and requests are answered one after another.
+            // There is no playlist, no cache, and requests are answered one after another.
             Some(RequestKind::PlayNextEntry | RequestKind::GetContentInfo | RequestKind::Pipeline) | None => {
                 self.refuse(channel, 400, io);
             }
         }
     }
 
-    /// A response without a body; the connection ends with it, or not.
+    /// Sends a response without a body; the connection ends with it, or not.
     fn say(&mut self, channel: ChannelId, status: u16, is_last: bool, io: &mut dyn Io) {
         let Some(connection) = self.connections.get_mut(&channel) else { return };
         let response = Response::new(status).with("Server", SERVER).with("Content-Length", 0);
@@ -63,12 +64,12 @@ impl HttpConnections {
         connection.is_last |= is_last;
     }
 
-    /// Refuses what was asked or could not be read, and ends the connection.
+    /// Refuses an unacceptable or unreadable request, and ends the connection.
     pub fn refuse(&mut self, channel: ChannelId, status: u16, io: &mut dyn Io) {
         self.say(channel, status, true, io);
     }
 
-    /// The object that a request names, or the status of the refusal.
+    /// Returns the object that a request names, or the status of the refusal.
     fn find(shared: &Shared, request: &Request) -> Result<Arc<Object>, u16> {
         shared.shelf.open(&decoded(request.path())).map_err(|error| match error {
             OpenError::NotFound => 404,
@@ -77,7 +78,7 @@ impl HttpConnections {
         })
     }
 
-    /// What every response says: who the player is, and what can be done.
+    /// Returns the part of every response: the player's id, and the supported features.
     fn pragmas(&mut self, asked: &Pragmas, shared: &mut Shared) -> Pragmas {
         let known = asked.client_id.filter(|asked| Some(*asked) == self.client_id);
         let client_id = known.unwrap_or_else(|| shared.draws.bits() as u32);
@@ -164,7 +165,7 @@ impl HttpConnections {
                 (pragmas.accel_bps, pragmas.accel_duration_ms) = (u32::try_from(granted).ok(), Some(ms));
             }
         }
-        // One session: what another connection played is over.
+        // One session: the session that another connection played is over.
         self.connections.values_mut().for_each(|other| {
             other.is_last |= std::mem::take(&mut other.plays);
         });
@@ -182,7 +183,7 @@ impl HttpConnections {
     }
 }
 
-/// The header of an object in $H packets.
+/// Returns the header of an object in $H packets.
 fn header_of(object: &Object, incarnation: u8) -> Vec<Chunk> {
     let packets = header::packets(&sdp::head(object), incarnation, DataPacket::MOST_BYTES);
     packets.into_iter().map(|packet| WmspPacket::from(PacketContent::Header(packet)).write()).collect()

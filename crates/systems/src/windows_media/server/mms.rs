@@ -19,30 +19,30 @@ const READ_BYTES: usize = 16 * 1024;
 /// `openFileId` of the one file that a player has open.
 pub const FILE: u32 = 1;
 
-/// A connection, its one file, and where its media goes.
+/// A connection, its one file, and the way of its media.
 pub struct MmsConnection {
     channel: ChannelId,
     /// Where datagrams may be sent from.
     pub datagrams: Option<ChannelId>,
     reader: Reader,
     pub backlog: Backlog,
-    /// When the client was last heard of, and whether it was asked since whether it is there.
+    /// Time of the client's last sign of life, and whether it was pinged since.
     heard: Instant,
     is_asked: bool,
     connected: bool,
     sequence: u16,
-    /// What a player says in requests for what is lost.
+    /// The id that a player sends in requests for lost packets.
     pub client_id: u32,
     /// Two packets before the header, by which the player measures the link.
     pub measures: bool,
-    /// Where media goes, once the player has said it.
+    /// Way of the media, once the player has given it.
     pub way: Option<Way>,
     pub object: Option<Arc<Object>>,
     pub session: Option<WmSession>,
 }
 
 impl MmsConnection {
-    /// One that is there.
+    /// Makes the state of an open connection.
     pub fn new(channel: ChannelId, datagrams: Option<ChannelId>, now: Instant) -> Self {
         let mut backlog = Backlog::new(channel);
         backlog.open();
@@ -63,17 +63,17 @@ impl MmsConnection {
         }
     }
 
-    /// Some of a message has come, and the rest of it is awaited.
+    /// Returns whether part of a message has arrived, and the rest of it is awaited.
     pub fn awaits_rest(&self) -> bool {
         !self.reader.is_between_packets()
     }
 
-    /// What has come of it before.
+    /// Adds data of it that arrived before.
     pub fn push(&mut self, came: Chunk) {
         self.reader.push(came);
     }
 
-    /// What happens to it; what happens to others it leaves.
+    /// Handles its inputs; it ignores inputs of others.
     pub fn handle(&mut self, now: Instant, input: &Input<'_>, shared: &mut Shared, io: &mut dyn Io) {
         match *input {
             Input::Readable(channel) if channel == self.channel => self.read(now, shared, io),
@@ -84,7 +84,7 @@ impl MmsConnection {
                 }
                 self.read(now, shared, io);
             }
-            Input::Datagram(channel, datagram) if self.datagrams == Some(channel) => {
+            Input::Datagram { on: channel, bytes: datagram, .. } if self.datagrams == Some(channel) => {
                 self.resend(now, datagram, shared, io);
             }
             Input::Closed(channel, _) if channel == self.channel && self.connected => self.disconnect(io),
@@ -118,7 +118,7 @@ impl MmsConnection {
         self.backlog.push(Chunk::bytes(mms::write(header, &[message])), io);
     }
 
-    /// The client lacks these packets.
+    /// Retransmits the packets that the client lacks.
     fn resend(&mut self, now: Instant, datagram: &Chunk, shared: &mut Shared, io: &mut dyn Io) {
         let Ok(request) = ResendRequest::parse(datagram.head()) else { return };
         let Some(session) = self.session.as_mut().filter(|_| request.client_id == self.client_id) else {
@@ -129,7 +129,7 @@ impl MmsConnection {
         session.resend(now, missing, &mut shared.line(&mut self.backlog, io));
     }
 
-    /// Selects streams, before or while they play. Says whether all could be.
+    /// Selects streams, before or while they play. Returns whether all could be.
     pub fn select(&mut self, switches: &[StreamSwitch]) -> bool {
         let (Some(session), Some(way)) = (&mut self.session, self.way) else { return false };
         session.select(switches, way)
@@ -142,19 +142,19 @@ impl MmsConnection {
         self.backlog.close(io);
     }
 
-    /// Whoever says nothing for half the time that it has is asked, and gone after all of it.
+    /// Returns when silence ends: a client that is silent for half of its time is pinged, and dropped after all of it.
     fn silence_ends(&self, timeout: Duration) -> Option<Instant> {
         let bears = if self.is_asked { timeout } else { timeout.div(2) };
         self.connected.then(|| self.heard + bears)
     }
 
-    /// When it wants to work.
+    /// Returns when it is next due.
     pub fn wake(&self, timeout: Duration) -> Option<Instant> {
         let session = self.session.as_ref().and_then(WmSession::wake);
         self.silence_ends(timeout).into_iter().chain(session).min()
     }
 
-    /// Does what is due. Says whether its client has been silent for too long.
+    /// Does all due work. Returns whether its client has been silent for too long.
     pub fn work(&mut self, now: Instant, shared: &mut Shared, io: &mut dyn Io) -> bool {
         if self.silence_ends(shared.settings.timeout).is_some_and(|at| at <= now) {
             if self.is_asked {
@@ -175,7 +175,7 @@ impl MmsConnection {
             }
         }
         if self.backlog.taken() != taken && !self.is_asked {
-            // Media that the connection takes has gone to somebody.
+            // Media that the connection accepts is a sign of life.
             self.heard = now;
         }
         false

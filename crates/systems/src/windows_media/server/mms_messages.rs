@@ -1,4 +1,4 @@
-//! What the server answers to each message of MMS ([MS-MMSP] section 3.2.5).
+//! The server's answer to each message of MMS ([MS-MMSP] section 3.2.5).
 
 use streamgauge_base::{Duration, Instant};
 use streamgauge_wire::mms::{
@@ -18,7 +18,7 @@ const OK: u32 = 0;
 const FAILED: u32 = 0x8000_4005;
 const NOT_FOUND: u32 = 0x8007_0002;
 
-/// What it says that it is, as Windows Media Services 9.
+/// The version that it announces, as Windows Media Services 9.
 const VERSION: &str = "9.0.0.3372";
 
 impl MmsConnection {
@@ -63,12 +63,12 @@ impl MmsConnection {
                 self.say(MmsMessage::ReportStartStriding { result: FAILED, incarnation }, io);
             }
             MmsMessage::CloseFile(_) => (self.session, self.object) = (None, None),
-            // What players say of themselves nobody reads here.
+            // Players' reports about themselves are ignored here.
             _ => {}
         }
     }
 
-    /// Who the player is; as three messages, by which it measures the link, if it wants that on the connection.
+    /// Sends the player's id; as three messages, by which it measures the link, if it asks for that on the connection.
     fn tell_client(&mut self, mode: PacketPairMode, shared: &mut Shared, io: &mut dyn Io) {
         self.client_id = shared.draws.bits() as u32;
         self.measures = mode == PacketPairMode::OVER_UDP && self.datagrams.is_some();
@@ -84,7 +84,7 @@ impl MmsConnection {
         }
     }
 
-    /// Where media is to go; `None` if it cannot go there.
+    /// Returns the way of the media; `None` if that is impossible.
     fn connect_funnel(&self, funnel: &ConnectFunnel, io: &mut dyn Io) -> Option<Way> {
         if !funnel.over_udp {
             return Some(Way::Connection);
@@ -111,7 +111,7 @@ impl MmsConnection {
         self.say(MmsMessage::ReportOpenFile(report), io);
     }
 
-    /// The header, on the way that media goes, and before it what the player measures the link by.
+    /// Sends the header, on the way of the media, and before it the packets by which the player measures the link.
     fn send_header(&mut self, incarnation: u32, shared: &mut Shared, io: &mut dyn Io) {
         let (Some(object), Some(way)) = (&self.object, self.way) else {
             return self.say(MmsMessage::ReportReadBlock { result: FAILED, incarnation }, io);
@@ -137,7 +137,7 @@ impl MmsConnection {
     fn start(&mut self, now: Instant, start: &StartPlaying, io: &mut dyn Io) {
         let from = match start.from {
             Position::Time(from) => Some(from),
-            // Where it is; packets and bytes of a file that is made as it goes nobody knows.
+            // It continues where it is; packets and bytes of a file that is made while it is sent are unknown.
             Position::Byte(_) | Position::Packet(_) | Position::Unset => None,
         };
         let begun = self.session.as_mut().zip(self.way).and_then(|(session, way)| {
@@ -157,7 +157,7 @@ impl MmsConnection {
     }
 }
 
-/// What a file is said to be.
+/// Returns the announced properties of a file.
 fn report_of(object: &Object, incarnation: u32) -> FileReport {
     FileReport {
         result: OK,
@@ -166,7 +166,7 @@ fn report_of(object: &Object, incarnation: u32) -> FileReport {
         attributes: attributes::CAN_SEEK,
         duration: object.duration,
         packet_bytes: MOST_PACKET_BYTES,
-        // They are made as they go.
+        // They are made while the file is sent.
         packets: 0,
         bit_rate_bps: object.most_bps().min(u32::MAX.into()) as u32,
         header_bytes: sdp::head(object).len() as u32,

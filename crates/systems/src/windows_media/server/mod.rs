@@ -31,7 +31,7 @@ use crate::app::{App, ChannelId, Input, Io};
 use crate::outbox::Outbox;
 use crate::rtsp::Backlog;
 
-/// What the connections of a server share.
+/// The state that the connections of a server share.
 struct Shared {
     shelf: Arc<dyn Shelf<StreamProperties>>,
     settings: Arc<ServerSettings>,
@@ -41,29 +41,29 @@ struct Shared {
 }
 
 impl Shared {
-    /// A session's way out beside a connection's.
+    /// Returns a session's way out beside a connection's.
     fn line<'a>(&'a mut self, backlog: &'a mut Backlog, io: &'a mut dyn Io) -> Line<'a> {
         Line { io, backlog, events: &mut self.events, sent: &mut self.sent }
     }
 
-    /// So many random bytes.
+    /// Returns random bytes of that number.
     fn random(&mut self, bytes: usize) -> Vec<u8> {
         std::iter::repeat_with(|| self.draws.bits().to_be_bytes()).flatten().take(bytes).collect()
     }
 
-    /// The player has said nothing since `heard`.
+    /// Records that the player has been silent since `heard`.
     fn say_silence(&mut self, now: Instant, heard: Instant) {
         let silence = now.saturating_since(heard).as_secs_f64();
         self.events.say(now, "session_timeout", silence, "s", "nothing came from the player");
     }
 }
 
-/// Serves one client: over one RTSP connection and the ports of its one session, or over what its player opens, which may
-/// be RTSP, MMS and HTTP one after another. Of each protocol the last connection counts; of HTTP a few, whose session is
-/// one.
+/// Serves one client: over one RTSP connection and the ports of its one session, or over connections that its player
+/// opens, which may be RTSP, MMS and HTTP one after another. For each protocol the last connection counts; for HTTP a
+/// few, which share one session.
 ///
-/// What a client can make it keep is bounded: of each connection one message half read and 16 kB behind it, 64 kB and a
-/// burst not yet written, and what was sent within `resend_keep`, 4 MiB at most.
+/// The state that a client can make it keep is bounded: for each connection one message half read and 16 kB behind it,
+/// 64 kB and a burst not yet written, and the packets sent within `resend_keep`, 4 MiB at most.
 ///
 /// Events: those of a session (`level_sent`, `packet_resent`), and `session_timeout` (s of silence).
 pub struct WmServer {
@@ -73,16 +73,16 @@ pub struct WmServer {
     http: HttpConnections,
     /// MMS may send datagrams from it.
     datagrams: Option<ChannelId>,
-    /// The connection that it begins with may speak any of the three.
+    /// Whether the connection that it begins with may use any of the three.
     takes_any: bool,
     unknown: Option<UnknownConnection>,
-    /// Its client was silent for too long.
+    /// Whether its client was silent for too long.
     vanished: bool,
 }
 
 impl WmServer {
-    /// Serves what `shelf` has. Session ids are drawn from `seed` and `flow`, so a server on a network has to be given a
-    /// seed that nobody can guess.
+    /// Serves the objects of `shelf`. Session ids are drawn from `seed` and `flow`, so a server on a network needs a
+    /// seed that cannot be guessed.
     pub fn new(
         shelf: Arc<dyn Shelf<StreamProperties>>,
         settings: ServerSettings,
@@ -101,29 +101,29 @@ impl WmServer {
         WmServer { shared, rtsp, mms, http, datagrams, takes_any: false, unknown, vanished: false }
     }
 
-    /// MMS's media may go over UDP, from [`MMS_DATAGRAMS`].
+    /// Allows MMS's media over UDP, from [`MMS_DATAGRAMS`].
     pub(super) fn with_datagrams(mut self) -> Self {
         self.datagrams = Some(MMS_DATAGRAMS);
         self
     }
 
-    /// The connection that it begins with may speak RTSP, MMS or HTTP, which its first bytes tell.
+    /// Makes the initial connection accept RTSP, MMS or HTTP, which its first bytes identify.
     pub(super) fn taking_any(mut self) -> Self {
         self.takes_any = true;
         self
     }
 
-    /// What has been sent.
+    /// Returns the counts of sent packets.
     pub(super) fn sent(&self) -> &Sent {
         &self.shared.sent
     }
 
-    /// Its client was silent for too long.
+    /// Returns whether its client was silent for too long.
     pub(super) fn has_lost_its_client(&self) -> bool {
         self.vanished
     }
 
-    /// Some of a request has come, and the rest of it is awaited. Of a connection whose protocol nobody knows yet that
+    /// Returns whether part of a request has arrived, and the rest of it is awaited. A connection of unknown protocol
     /// counts as well.
     pub(super) fn awaits_rest(&self) -> bool {
         self.unknown.is_some()
@@ -132,7 +132,7 @@ impl WmServer {
             || self.http.await_rest()
     }
 
-    /// Reads of what nobody knows what it is; once that is known, it is a connection like others.
+    /// Reads from connections of unknown protocol; once that is known, each is a connection like others.
     fn find_out(&mut self, now: Instant, io: &mut dyn Io) {
         let Some(unknown) = &mut self.unknown else { return };
         let channel = unknown.channel;

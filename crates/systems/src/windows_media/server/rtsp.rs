@@ -1,5 +1,5 @@
-//! What Microsoft's server adds to RTSP: streams that share ports, a stream for what is sent again, packets that measure
-//! the link, acceleration, and switches between streams.
+//! The additions of Microsoft's server to RTSP: streams that share ports, a stream for retransmissions, packets that
+//! measure the link, acceleration, and switches between streams.
 
 use std::sync::Arc;
 
@@ -19,11 +19,11 @@ use crate::app::Io;
 use crate::media::OpenError;
 use crate::rtsp::{Answer, RangePlayed, RangeWanted, RtspServer, RtspSession, TrackWanted, header, status};
 
-/// Whose ports are those of media, and of what is sent again.
+/// The ports of media, and those of retransmissions.
 const MEDIA_PORTS: usize = 0;
 const AGAIN_PORTS: usize = 1;
 
-/// What the server can do.
+/// The server's features.
 const FEATURES: [WindowsMediaFeature; 4] = [
     WindowsMediaFeature::PacketPair,
     WindowsMediaFeature::StreamSwitch,
@@ -31,7 +31,7 @@ const FEATURES: [WindowsMediaFeature; 4] = [
     WindowsMediaFeature::FastCache,
 ];
 
-/// Switches as each line says, up to the first that cannot be. Says whether all could be.
+/// Switches by each line, up to the first that cannot be. Returns whether all could be.
 fn switch(session: &mut WmSession, switches: &SelectStreams) -> bool {
     let number = |stream: &Option<StreamUrl>| u8::try_from(stream.as_ref()?.number).ok();
     switches.0.iter().all(|wanted| match (number(&wanted.old), number(&wanted.new)) {
@@ -109,7 +109,7 @@ impl RtspServer for Served<'_> {
             let session = self.connection.session.as_mut();
             session.zip(switches).is_some_and(|(session, switches)| switch(session, &switches))
         } else {
-            // What players say of themselves nobody reads here.
+            // Players' reports about themselves are ignored here.
             media_types::is(kind, media_types::LOG_CONNECT) || media_types::is(kind, media_types::LOG_PLAY)
         }
     }
@@ -159,7 +159,7 @@ impl RtspSession for WmSession {
         } else {
             self.begin(now, wanted.from, wanted.to)?
         };
-        // Who asks for media at its own rate, and says nothing else, holds enough.
+        // A player that asks for media at its own rate, and nothing else, holds enough.
         if asked.is_some() || wanted.speed.is_some() {
             let granted = self.accelerate(asked.map(|asked| asked.bandwidth_bps.into()));
             if let (Some(asked), Some(granted)) = (asked, granted) {

@@ -17,7 +17,7 @@ use crate::rtsp::{Answer, Backlog, TrackPorts, answer, unreadable};
 /// Bytes read from the connection at once.
 const READ_BYTES: usize = 16 * 1024;
 
-/// By what players know whose server it is.
+/// The name by which players recognise the server.
 const SERVER: &str = concat!("WMServer/9.0 (StreamGauge/", env!("CARGO_PKG_VERSION"), ")");
 
 /// A connection, and the ports of its one session.
@@ -27,21 +27,21 @@ pub struct RtspConnection {
     backlog: Backlog,
     pub session: Option<WmSession>,
     pub ports: TrackPorts,
-    /// When the client was last heard of.
+    /// Time of the client's last sign of life.
     heard: Instant,
     connected: bool,
-    /// Of requests of its own.
+    /// Number of its own requests.
     cseq: u32,
 }
 
-/// A connection whose requests are answered out of what all share.
+/// A connection that answers its requests from the state that all share.
 pub struct Served<'a> {
     pub connection: &'a mut RtspConnection,
     pub shared: &'a mut Shared,
 }
 
 impl Served<'_> {
-    /// The three packets by which the player measures the link.
+    /// Sends the three packets by which the player measures the link.
     pub fn probe(&mut self, io: &mut dyn Io) -> bool {
         let Some(channel) = self.connection.session.as_ref().and_then(|session| session.again) else {
             return false;
@@ -57,7 +57,7 @@ impl Served<'_> {
 }
 
 impl RtspConnection {
-    /// One that is there.
+    /// Makes the state of an open connection.
     pub fn new(channel: ChannelId, now: Instant) -> Self {
         let mut backlog = Backlog::new(channel);
         backlog.open();
@@ -73,17 +73,17 @@ impl RtspConnection {
         }
     }
 
-    /// Some of a message has come, and the rest of it is awaited.
+    /// Returns whether part of a message has arrived, and the rest of it is awaited.
     pub fn awaits_rest(&self) -> bool {
         !self.reader.is_between_messages()
     }
 
-    /// What has come of it before.
+    /// Adds data of it that arrived before.
     pub fn push(&mut self, came: Chunk) {
         self.reader.push(came);
     }
 
-    /// What happens to it; what happens to others it leaves.
+    /// Handles its inputs; it ignores inputs of others.
     pub fn handle(&mut self, now: Instant, input: &Input<'_>, shared: &mut Shared, io: &mut dyn Io) {
         match *input {
             Input::Readable(channel) if channel == self.channel => self.read(now, shared, io),
@@ -94,7 +94,7 @@ impl RtspConnection {
                 }
                 self.read(now, shared, io);
             }
-            Input::Datagram(channel, datagram) => {
+            Input::Datagram { on: channel, bytes: datagram, .. } => {
                 let again = self.session.as_ref().and_then(|session| session.again);
                 if again.is_some_and(|again| ChannelId(again.0 + 1) == channel) {
                     self.control(now, datagram, shared, io);
@@ -106,7 +106,7 @@ impl RtspConnection {
         }
     }
 
-    /// Reads what the client sent while there is room for the answers.
+    /// Reads the client's requests while there is room for the answers.
     fn read(&mut self, now: Instant, shared: &mut Shared, io: &mut dyn Io) {
         while self.connected && !self.backlog.is_full() {
             match self.reader.next() {
@@ -128,7 +128,7 @@ impl RtspConnection {
                 let response = answer(&mut Served { connection: self, shared }, now, &request, io);
                 self.say(response, io);
             }
-            // Who does not know what the end is told by, as ffmpeg, is told by the end of the connection.
+            // A client without support for that request, as ffmpeg, learns the end from the closed connection.
             Ok(RtspItem::Response(response))
                 if !response.status().is_success()
                     && self.session.as_ref().is_some_and(WmSession::has_ended) =>
@@ -151,7 +151,7 @@ impl RtspConnection {
         self.backlog.push(Chunk::bytes(write_response(&response)), io);
     }
 
-    /// RTCP from the client: what it lacks.
+    /// Handles RTCP from the client: the packets that it lacks.
     fn control(&mut self, now: Instant, datagram: &Chunk, shared: &mut Shared, io: &mut dyn Io) {
         let Some(session) = &mut self.session else { return };
         self.heard = now;
@@ -178,13 +178,13 @@ impl RtspConnection {
         self.connected.then(|| self.heard + timeout)
     }
 
-    /// When it wants to work.
+    /// Returns when it is next due.
     pub fn wake(&self, timeout: Duration) -> Option<Instant> {
         let session = self.session.as_ref().and_then(WmSession::wake);
         self.silence_ends(timeout).into_iter().chain(session).min()
     }
 
-    /// Does what is due. Says whether its client has been silent for too long.
+    /// Does all due work. Returns whether its client has been silent for too long.
     pub fn work(&mut self, now: Instant, shared: &mut Shared, io: &mut dyn Io) -> bool {
         if self.silence_ends(shared.settings.timeout).is_some_and(|at| at <= now) {
             shared.say_silence(now, self.heard);
@@ -199,13 +199,13 @@ impl RtspConnection {
             }
         }
         if self.backlog.taken() != taken {
-            // Media that the connection takes has gone to somebody.
+            // Media that the connection accepts is a sign of life.
             self.heard = now;
         }
         false
     }
 
-    /// Says that all has been sent, by a request of the server's own ([MS-RTSP] section 2.2.7.10.7).
+    /// Announces that all has been sent, by a request of the server's own ([MS-RTSP] section 2.2.7.10.7).
     fn say_end(&mut self, io: &mut dyn Io) {
         self.cseq += 1;
         let Some(session) = &self.session else { return };

@@ -7,8 +7,8 @@ use super::session::{Track, Way, WmSession};
 use super::stream::Stream;
 
 impl WmSession {
-    /// Each stream in the place of another, or beside those that are sent. Says whether all could be; does none if one of
-    /// them cannot be as streams are now.
+    /// Selects each stream in the place of another, or beside those that are sent. Returns whether all could be; does
+    /// none if one of them cannot be as streams are now.
     pub fn select(&mut self, switches: &[StreamSwitch], way: Way) -> bool {
         let number = |stream: Option<u16>| stream.and_then(|number| u8::try_from(number).ok());
         let has = |tracks: &[Track], from: u8| tracks.iter().any(|track| track.stream.number == from);
@@ -39,7 +39,7 @@ impl WmSession {
         true
     }
 
-    /// Sound, and the pictures of the highest rate: what is sent to who asks for no streams.
+    /// Selects sound, and the pictures of the highest rate: the default for a client that selects no streams.
     pub fn select_usual(&mut self, way: Way) {
         let of = |stream| places(&self.object).filter(move |(_, place)| place.stream == stream).last();
         let usual: Vec<u8> = [of(AUDIO), of(VIDEO)].into_iter().flatten().map(|(number, _)| number).collect();
@@ -54,14 +54,14 @@ impl WmSession {
         self.tracks.push(Track { number: number.into(), way, stream });
     }
 
-    /// Where `to` is, if a track has `from` and the two are of one kind.
+    /// Returns where `to` is, if a track has `from` and the two are of one kind.
     fn can_switch(&self, from: u8, to: u8) -> Option<Place> {
         let place = place_of(&self.object, to)?;
         let track = self.tracks.iter().find(|track| track.stream.number == from)?;
         (track.stream.place.stream == place.stream).then_some(place)
     }
 
-    /// The stream `to`, and so much of it, where `from` was. Says whether that can be.
+    /// Sends `level` of the stream `to`, where `from` was. Returns whether that can be.
     pub fn switch(&mut self, from: u8, to: u8, level: ThinningLevel) -> bool {
         let Some(place) = self.can_switch(from, to) else { return false };
         let position = self.position();

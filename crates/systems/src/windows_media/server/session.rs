@@ -21,10 +21,10 @@ use crate::rtsp::Backlog;
 /// RTP (RFC 3550 section 5.1).
 const RTP_HEADER_BYTES: usize = 12;
 
-/// What is kept for sending again at most, however fast a player wants it.
+/// Most bytes kept for retransmission, however fast a player receives.
 const MOST_KEPT_BYTES: usize = 4 << 20;
 
-/// What carries a stream.
+/// The carrier of a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
     /// RTP over UDP, from this channel, which all streams of a session share.
@@ -40,13 +40,13 @@ pub enum Way {
 }
 
 impl Way {
-    /// A connection, which takes no more than it can.
+    /// Returns whether it is a connection, which may refuse more data.
     fn is_stream(self) -> bool {
         !matches!(self, Way::Udp(_) | Way::Datagrams(_))
     }
 }
 
-/// What has been sent to a client, of all its sessions.
+/// Counts of packets sent to a client, over all its sessions.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Sent {
     /// Packets of media, without those sent again.
@@ -91,26 +91,26 @@ pub struct WmSession {
     pub path: String,
     pub object: Arc<Object>,
     pub tracks: Vec<Track>,
-    /// Where packets go that are sent again, and those that measure the link.
+    /// The channel of retransmissions, and of packets that measure the link.
     pub again: Option<ChannelId>,
     settings: Arc<ServerSettings>,
     ssrc: u32,
     /// `playIncarnation` of MMS's packets.
     pub incarnation: u8,
-    /// Of the next packet; RTP has its low 16 bits, MMS its low 8.
+    /// Number of the next packet; RTP has its low 16 bits, MMS its low 8.
     sequence: u32,
     kept: VecDeque<Kept>,
     kept_bytes: usize,
-    /// What the player wants media at until it holds enough, in bit/s.
+    /// The rate that the player requests until it holds enough, in bit/s.
     accelerated_bps: Option<u64>,
-    /// And up to where, if the player said it beforehand.
+    /// The place up to which it does so, if the player gave it beforehand.
     accelerated_to: Duration,
-    /// It plays, or has come to the end of what it played.
+    /// Whether it plays, or has reached the end.
     playing: bool,
     to: Duration,
     /// How far media has been sent.
     position: Duration,
-    /// When the next burst is due.
+    /// Time when the next burst is due.
     due: Option<Instant>,
     ended: bool,
     level_bps: Option<u64>,
@@ -151,29 +151,29 @@ impl WmSession {
         self.playing
     }
 
-    /// How far media has been sent.
+    /// Returns how far media has been sent.
     pub fn position(&self) -> Duration {
         self.position
     }
 
-    /// Whose its packets are.
+    /// Returns the SSRC of its packets.
     pub fn ssrc(&self) -> u32 {
         self.ssrc
     }
 
-    /// It has sent all that it was to send, and this is the first time that somebody asks.
+    /// Returns whether it has sent all of its media, and this is the first call since.
     pub fn takes_end(&mut self) -> bool {
         let has_ended = self.playing && !self.ended && self.position >= self.to;
         self.ended |= has_ended;
         has_ended
     }
 
-    /// The end has been told.
+    /// Returns whether the end has been announced.
     pub fn has_ended(&self) -> bool {
         self.ended
     }
 
-    /// Begins at `from`, or goes on; to `to`. What it plays; `None` if there is nothing.
+    /// Begins at `from`, or continues; to `to`. Returns the played range; `None` if there is nothing.
     pub fn begin(
         &mut self,
         now: Instant,
@@ -194,7 +194,8 @@ impl WmSession {
         Some((start, end))
     }
 
-    /// At this rate from now on, where that is more than the media's own; without one, at that. What is granted.
+    /// Sends at this rate from now on, where that is more than the media's own; without one, at that. Returns the
+    /// granted rate.
     pub fn accelerate(&mut self, wanted_bps: Option<u64>) -> Option<u64> {
         let rate = self.rate_bps();
         let most = (rate as f64 * self.settings.most_acceleration) as u64;
@@ -204,31 +205,31 @@ impl WmSession {
         self.accelerated_bps
     }
 
-    /// The same for so much media from where it is.
+    /// Does the same for `media` from where it is.
     pub fn accelerate_for(&mut self, wanted_bps: u64, media: Duration) -> Option<u64> {
         let granted = self.accelerate(Some(wanted_bps));
         self.accelerated_to = self.position + media;
         granted
     }
 
-    /// Stops sending; `begin` goes on from here.
+    /// Stops sending; `begin` continues from here.
     pub fn pause(&mut self) {
         (self.playing, self.due) = (false, None);
     }
 
-    /// When it wants to work.
+    /// Returns when it is next due.
     pub fn wake(&self) -> Option<Instant> {
         self.due
     }
 
-    /// The connection takes more.
+    /// Continues, as the connection has room.
     pub fn unblock(&mut self, now: Instant) {
         if self.playing && !self.ended && self.due.is_none() {
             self.due = Some(now);
         }
     }
 
-    /// Of all that goes, in bit/s.
+    /// Returns the rate of all sent media, in bit/s.
     fn rate_bps(&self) -> u64 {
         self.tracks.iter().map(|track| track.stream.sent_bps()).sum()
     }
@@ -245,25 +246,32 @@ impl WmSession {
                 self.accelerated_bps = None;
             }
             self.say_level(now, line);
-            let until = (self.position + self.settings.burst).min(self.to);
+            let faster = self.faster_bps();
+            let steady = self.settings.steady_burst.filter(|_| faster.is_none());
+            let until = (self.position + steady.unwrap_or(self.settings.burst)).min(self.to);
             let lasts = until.saturating_sub(self.position);
             self.burst(now, until, line);
             self.position = until;
             let rate = self.rate_bps();
-            // What was granted may have been of a higher rate than what goes now.
-            let most = (rate as f64 * self.settings.most_acceleration) as u64;
-            let faster = self.accelerated_bps.map(|faster| faster.min(most)).filter(|faster| *faster > rate);
             let apart = faster.map_or(lasts, |faster| {
                 let nanos = u128::from(lasts.as_nanos()) * u128::from(rate) / u128::from(faster);
                 Duration::from_nanos(nanos as u64)
             });
-            // A connection that took no more for a while does not make it catch up all at once.
+            // A connection that accepted no more for a while does not make it catch up all at once.
             let from = if now.saturating_since(due) > apart { now } else { due };
             self.due = Some(from + apart);
         }
     }
 
-    /// All media up to `until`, packets of all streams in the order of their times.
+    /// Returns the rate of sending, in bit/s, where that is faster than the media's own. The granted rate may have been
+    /// for more media than is sent now.
+    fn faster_bps(&self) -> Option<u64> {
+        let rate = self.rate_bps();
+        let most = (rate as f64 * self.settings.most_acceleration) as u64;
+        self.accelerated_bps.map(|faster| faster.min(most)).filter(|faster| *faster > rate)
+    }
+
+    /// Sends all media up to `until`, packets of all streams in the order of their times.
     fn burst(&mut self, now: Instant, until: Duration, line: &mut Line<'_>) {
         let packet_bytes = self.settings.packet_bytes;
         let mut packets = Vec::new();
@@ -310,7 +318,7 @@ impl WmSession {
         }
     }
 
-    /// Keeps a datagram, for when it is lost; the oldest go when all of them come to [`MOST_KEPT_BYTES`].
+    /// Keeps a datagram, for when it is lost; the oldest are dropped when all of them reach [`MOST_KEPT_BYTES`].
     fn keep(&mut self, now: Instant, sequence: u32, datagram: Chunk) {
         self.kept_bytes += datagram.len();
         let for_long = self.settings.resend_keep;
@@ -324,7 +332,8 @@ impl WmSession {
         self.kept.push_back(Kept { sequence, sent_at: now, datagram });
     }
 
-    /// The player lacks these packets, by the low 16 bits of their numbers: those that are kept still go out again, as they were.
+    /// Handles missing packets, by the low 16 bits of their numbers: those that are kept still are sent again, as they
+    /// were.
     pub fn resend(&mut self, now: Instant, missing: impl Iterator<Item = u32>, line: &mut Line<'_>) {
         let Some(channel) = self.again else { return };
         for sequence in missing.take(self.settings.most_resent as usize) {
@@ -349,7 +358,7 @@ impl WmSession {
     }
 }
 
-/// A packet of RTP that holds whole packets of ASF, or ends one: the marker is set ([MS-RTSP] section 2.2.1.1).
+/// Makes a packet of RTP that holds whole packets of ASF, or ends one: the marker is set ([MS-RTSP] section 2.2.1.1).
 pub fn rtp(ssrc: u32, sequence: u16, timestamp: u32, payload: &[u8]) -> Chunk {
     let mut packet = vec![0; RTP_HEADER_BYTES + payload.len()];
     RtpPacketBuilder::<&[u8], &[u8]>::new()

@@ -1,12 +1,12 @@
 //! Every constant of the server, by name and with its source.
 //!
-//! "The thesis" is Nichols, Measurement of Windows Streaming Media; "ours" is what nobody published.
+//! "The thesis" is Nichols, Measurement of Windows Streaming Media; "ours" has no published source.
 
 use serde::{Deserialize, Serialize};
 use streamgauge_base::Duration;
 use streamgauge_plan::{check_bounds, settings};
 
-/// In nanoseconds.
+/// A millisecond in nanoseconds.
 const MS: f64 = 1e6;
 
 /// Which server.
@@ -32,34 +32,39 @@ settings! {
         /// ours has 4 B.
         /// Source: [MS-RTSP] section 4.1.
         pub packet_bytes: u32 => |p| p.least(200).most(1444),
-        /// So much media goes at once, in a burst.
+        /// Length of the media that is sent at once, in a burst.
         /// Source: the thesis, section 4.1, time between bursts of 548 kbit/s.
         pub burst: Duration => |p| p.least(MS).most(10_000.0 * MS),
-        /// Media goes at this multiple of its rate at most, whatever a player asks for.
+        /// The same once media is sent at its own rate; `none` for as much as before. Smaller bursts need less of a
+        /// queue.
+        /// Source: the thesis, section 4.1: bursts are then equally far apart at 340 and 548 kbit/s; how far is not printed.
+        pub steady_burst: Option<Duration> => |p| p.least(MS).most(10_000.0 * MS),
+        /// Media is sent at this multiple of its rate at most, at any request.
         /// Source: the thesis, section 4.1.
         pub most_acceleration: f64 => |p| p.least(1),
-        /// And at this rate at most.
+        /// Upper bound of that rate.
         /// Source: Windows Media Services 9, player connections' accelerated rate.
         pub most_accelerated_bps: u64 => |p| p.called("most_accelerated").least(1_000),
-        /// Keeps what it has sent over UDP for so long, and sends it again where the player says that it is lost.
+        /// Keeps packets sent over UDP for this time, and sends them again where the player reports them lost.
         /// Source: ours.
         pub resend_keep: Duration,
-        /// Packets that it looks for at most of what one message of the player's says to be lost.
+        /// Most packets that it looks up from one message of the player's about losses.
         /// Source: [MS-RTSP] section 3.2.5.10.
         pub most_resent: u32 => |p| p.least(1),
-        /// A session ends when nothing has come from the player for so long.
+        /// A session ends after this long without a message from the player.
         /// Source: RFC 2326 section 12.37, its default.
         pub timeout: Duration => |p| p.least(1_000.0 * MS),
     }
 }
 
 impl ServerSettings {
-    /// The constants of `preset`.
+    /// Makes the constants of `preset`.
     pub fn of(preset: Preset) -> Self {
         let ms = Duration::from_millis;
         ServerSettings {
             packet_bytes: 1444,
             burst: ms(475),
+            steady_burst: None,
             most_acceleration: match preset {
                 Preset::Wms9 => 4.0,
                 Preset::Wms8 => 1.0,
@@ -71,7 +76,7 @@ impl ServerSettings {
         }
     }
 
-    /// Refuses what no server can work with: the constant, what is wrong and what would be right.
+    /// Refuses unusable settings: returns the constant, the fault and the remedy.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         check_bounds(&Self::fields(), self)
     }

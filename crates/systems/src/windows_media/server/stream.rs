@@ -1,4 +1,4 @@
-//! One stream of a session: where it is in the media, how much of it goes, and its packets.
+//! One stream of a session: its place in the media, the part of it that is sent, and its packets.
 
 use std::sync::Arc;
 
@@ -13,9 +13,9 @@ static NOTHING: [u8; 1 << 18] = [0; 1 << 18];
 
 /// A packet of ASF, as RTP carries it.
 pub struct Packed {
-    /// When its first media object is presented, in ms.
+    /// Time when its first media object is presented, in ms.
     pub at_ms: u32,
-    /// It is of key frames.
+    /// Whether it is of key frames.
     pub is_key: bool,
     /// Its bytes.
     pub bytes: Vec<u8>,
@@ -27,32 +27,33 @@ pub struct Stream {
     /// Its number in the description, and in packets.
     pub number: u8,
     pub place: Place,
-    /// How much of it goes.
+    /// The part of it that is sent.
     pub level: ThinningLevel,
     /// The next frame.
     frame: u64,
     /// Media objects so far.
     objects: u32,
-    /// Nothing goes before a key frame.
+    /// Whether nothing is sent before a key frame.
     waits: bool,
 }
 
 impl Stream {
-    /// All of it goes, from the beginning until `seek` says another place, and nothing before a key frame.
+    /// Makes a stream with all of it sent, from the beginning until `seek` sets another place, and nothing before a key
+    /// frame.
     pub fn new(object: Arc<Object>, number: u8, place: Place) -> Self {
         Stream { object, number, place, level: ThinningLevel::All, frame: 0, objects: 0, waits: true }
     }
 
-    /// Goes on from `at`.
+    /// Continues from `at`.
     pub fn seek(&mut self, at: Duration) {
         self.frame = encoding_at(&self.object, self.place).first_at(at);
         self.waits = true;
     }
 
-    /// Another encoding in its place, from its next key frame on; or as much of it from now on.
+    /// Switches to another encoding, from its next key frame on; or to as much of it from now on.
     pub fn switch(&mut self, number: u8, place: Place, level: ThinningLevel, position: Duration) {
         if place != self.place || level < self.level {
-            // Less is gone at once, and what depends on what was left out comes with the next key frame.
+            // A reduction applies at once, and frames that depend on left-out ones return with the next key frame.
             self.waits = true;
         }
         if place != self.place {
@@ -62,7 +63,7 @@ impl Stream {
         self.level = level;
     }
 
-    /// The rate of what goes, in bit/s.
+    /// Returns the rate of the sent part, in bit/s.
     pub fn sent_bps(&self) -> u64 {
         let encoding = encoding_at(&self.object, self.place);
         match self.level {
@@ -72,8 +73,8 @@ impl Stream {
         }
     }
 
-    /// Media objects up to `to`, in packets of at most `packet_bytes`, that are presented `preroll` later than they are
-    /// shown in the media.
+    /// Returns the media objects up to `to`, in packets of at most `packet_bytes`, that are presented `preroll` later
+    /// than they are shown in the media.
     pub fn take(&mut self, to: Duration, packet_bytes: u32, preroll_ms: u32) -> Vec<Packed> {
         let object = self.object.clone();
         let encoding = encoding_at(&object, self.place);

@@ -1,4 +1,4 @@
-//! A connection of which only its first bytes say what it speaks.
+//! A connection of unknown protocol, which its first bytes identify.
 
 use streamgauge_base::{Chunk, Instant};
 use streamgauge_wire::mms::TCP_HEADER_BYTES;
@@ -11,7 +11,7 @@ const MMS: u8 = 1;
 /// How a request of HTTP begins that is asked here; one of RTSP may begin `GET_PARAMETER`.
 const HTTP: [&[u8; 4]; 2] = [b"GET ", b"POST"];
 
-/// What a connection speaks.
+/// The protocol of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Spoken {
     Rtsp,
@@ -19,7 +19,7 @@ pub enum Spoken {
     Http,
 }
 
-/// What has come so far, which is less than it takes to know.
+/// The bytes received so far, too few to identify the protocol.
 pub struct UnknownConnection {
     pub channel: ChannelId,
     pub since: Instant,
@@ -27,12 +27,12 @@ pub struct UnknownConnection {
 }
 
 impl UnknownConnection {
-    /// Nothing has come.
+    /// Makes the state before any byte.
     pub fn new(channel: ChannelId, since: Instant) -> Self {
         UnknownConnection { channel, since, came: Vec::new() }
     }
 
-    /// Reads until it knows; then what it is, and what has come.
+    /// Reads until the protocol is known; then returns it, and the received bytes.
     pub fn read(&mut self, io: &mut dyn Io) -> Option<(Spoken, Chunk)> {
         loop {
             if let Some(spoken) = spoken(&self.came) {

@@ -1,4 +1,4 @@
-//! MMS and HTTP do what RTSP does.
+//! MMS and HTTP behave as RTSP does.
 
 use proptest::prelude::*;
 
@@ -26,7 +26,7 @@ fn the_buffer_fills_faster_than_it_plays() {
     for transport in MMS_AND_HTTP {
         let pair = run(&spec(transport), pipe(), &[]);
         let begins = values(&pair, "playout_start");
-        // At four times its rate 15 s of media come within 4 s.
+        // At four times its rate 15 s of media arrive within 4 s.
         assert!((3.0..6.0).contains(&begins[0]), "{transport:?}: {begins:?}");
         let slow = WindowsMediaSpec {
             player: PlayerSettings { accelerated_share: 0.0, ..spec(transport).player },
@@ -96,8 +96,8 @@ fn a_pause_holds_every_protocol_and_a_stop_ends_it() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
 
-    /// Whatever rates there are and whatever the link is said to carry: by a connection all that is chosen is shown, and
-    /// what is chosen is what RTSP chooses.
+    /// At any rates and any configured rate of the link: a connection shows all that is chosen, and the choice is the
+    /// same as RTSP's.
     #[test]
     fn every_connection_brings_what_rtsp_brings(rate in 30_000u64..2_000_000, transport in 0usize..2) {
         let told = |transport| {

@@ -1,4 +1,4 @@
-//! What the server answers to what no player of ours says.
+//! The server's answers to messages that no player of ours sends.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,12 +12,12 @@ use streamgauge_wire::wmsp::{self, PacketContent, WmspPacket};
 use super::*;
 use crate::app::{App, Io};
 
-/// What stands in requests for the number that the server's first answer gives.
+/// The placeholder in requests for the number that the server's first answer gives.
 const CLIENT_ID: &str = "CLIENT";
 
 type Came = Arc<Mutex<Vec<Vec<u8>>>>;
 
-/// Says something on connections of its own, each at its time and port.
+/// Sends messages on connections of its own, each at its time and port.
 struct Asker {
     said: Vec<(Duration, u16, Vec<u8>)>,
     channels: Vec<ChannelId>,
@@ -67,7 +67,7 @@ impl App for Asker {
     }
 }
 
-/// What comes for what is said, each a time in ms, a port and bytes; and all else.
+/// Returns the answers to these messages, each a time in ms, a port and bytes; and all else.
 fn asked(said: &[(u64, u16, &[u8])], seconds: u64) -> (Vec<Vec<u8>>, Pair) {
     let made = spec(WmTransport::Rollover).machines("video", 1).unwrap();
     let came = Came::new(Mutex::new(vec![Vec::new(); said.len()]));
@@ -81,7 +81,7 @@ fn asked(said: &[(u64, u16, &[u8])], seconds: u64) -> (Vec<Vec<u8>>, Pair) {
     (came, pair)
 }
 
-/// What comes for what is said on the connection that a server begins with, which may speak any of the three.
+/// Returns the answers to messages on the connection that a server begins with, which may use any of the three.
 fn asked_of_any(bytes: &[u8]) -> Vec<u8> {
     let spec = spec(WmTransport::Tcp);
     let shelf = Arc::new(OneObject(Arc::new(Object::of_ladder(&spec.ladder))));
@@ -94,7 +94,7 @@ fn asked_of_any(bytes: &[u8]) -> Vec<u8> {
     came.lock().unwrap()[0].clone()
 }
 
-/// The status of a response, and the packets of its body.
+/// Returns the status of a response, and the packets of its body.
 fn packets(bytes: &[u8]) -> (u16, Vec<PacketContent>) {
     let (mut reader, mut body) = (http::Reader::of_responses(), wmsp::Reader::default());
     reader.push(Chunk::bytes(bytes));
@@ -109,7 +109,7 @@ fn packets(bytes: &[u8]) -> (u16, Vec<PacketContent>) {
     (status, body.map(|packet| packet.unwrap().content).collect())
 }
 
-/// The numbers of the streams whose media comes, in the order of their packets.
+/// Returns the numbers of the streams with media, in the order of their packets.
 fn streams(packets: &[PacketContent]) -> Vec<u8> {
     let media = packets.iter().filter_map(|packet| match packet {
         PacketContent::Data(data) => Some(DataPacket::parse(data).unwrap().payload.head().to_vec()),
@@ -155,7 +155,7 @@ fn streams_are_those_that_are_asked_for_by_http_and_change_as_is_asked() {
     assert_eq!(seen, [4, 2]);
     assert_eq!((packets(&came[1]).0, packets(&came[2]).0), (200, 400));
     assert_eq!(values(&pair, "level_sent"), [300_000.0, 40_000.0]);
-    // Who asks for none gets the best of each.
+    // A client that asks for none gets the best of each.
     let (came, _) = asked(&[(0, HTTP, b"GET / HTTP/1.0\r\nPragma: xPlayStrm=1\r\n\r\n")], 5);
     let mut seen = streams(&packets(&came[0]).1);
     seen.sort_unstable();
@@ -230,7 +230,7 @@ proptest! {
         asked(&[(0, port, &bytes)], 1);
     }
 
-    /// Messages that are whole, in whatever order and with whatever in them.
+    /// Messages that are whole, in any order and with any content.
     #[test]
     fn no_order_of_messages_breaks_the_server(
         order in prop::collection::vec((0usize..9, any::<u32>()), 1..20),

@@ -2,15 +2,15 @@
 
 use super::*;
 
-/// Media has to come by the protocol of that number, after those before it were tried for so long.
+/// Media has to arrive by the protocol of that number, after those before it were tried for this time.
 struct Case {
     what: &'static str,
     drop: fn(u64) -> bool,
     silent: fn(u16) -> bool,
     listens: fn(u16) -> bool,
-    /// Reasons of the tries, without what is behind.
+    /// Reasons of the tries, without the rest of the text.
     tried: &'static [&'static str],
-    /// When the last was tried, in s.
+    /// Time when the last was tried, in s.
     at: f64,
 }
 
@@ -119,7 +119,7 @@ fn each_protocol_is_reached_where_those_before_it_do_not_work() {
         assert!((at..at + 0.5).contains(&last), "{what}: {last} s");
         let (shown, why) = end(&pair);
         assert_eq!(shown, (SECONDS * 10) as f64, "{what}: {why}");
-        // What the protocols before it have asked for nobody sends any more.
+        // The requests of the protocols before it are no longer served.
         assert!(named(&pair, "session_timeout").is_empty() && named(&pair, "stall").is_empty(), "{what}");
     }
 }
@@ -144,14 +144,14 @@ fn the_waits_are_those_of_the_settings() {
         (0..5).map(|n| at(&pair, n).as_nanos() / 1_000_000).collect::<Vec<_>>(),
         [0, 1500, 3000, 4500, 6000]
     );
-    // Who stops is gone, whatever is left to try.
+    // A player that stops is closed, with any number of protocols left to try.
     let pair = run(&hasty, pipe, &[(2_000, Input::Stop)]);
     assert_eq!((named(&pair, "protocol_tried").len(), end(&pair).1.as_str()), (2, "stopped"));
 }
 
 #[test]
 fn a_server_without_media_is_left_for_the_next_protocol() {
-    // No packets that measure the link are asked for: then silence behind PLAY tells.
+    // No packets that measure the link are asked for: then silence behind PLAY ends the try.
     let mut told = spec(WmTransport::Rollover);
     (told.player.packet_pair, told.player.retransmission) = (false, false);
     let pair = run(&told, Pipe { drop: |_| true, ..pipe() }, &[]);

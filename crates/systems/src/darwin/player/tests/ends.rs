@@ -1,4 +1,4 @@
-//! Where the media ends, told by servers that say it in one of several ways, or hardly at all, and no goodbye.
+//! The end of the media, with servers that announce it in one of several ways, or hardly at all, and no goodbye.
 
 use rtp_types::RtpPacketBuilder;
 use streamgauge_wire::rtsp::{Method, Request, interleave};
@@ -8,8 +8,8 @@ use super::*;
 const VIDEO_TICKS: u32 = 90_000;
 const SOUND_TICKS: u32 = 48_000;
 
-/// A server of frames and blocks of a small packet each, which a send buffer holds all of, that sends what it has ahead
-/// of its time, in order, and then nothing: no goodbye.
+/// A server of frames and blocks of a small packet each, which a send buffer holds all of, that sends its data ahead of
+/// its time, in order, and then nothing: no goodbye.
 struct Mute {
     sdp: String,
     range: &'static str,
@@ -103,7 +103,7 @@ impl Mute {
     }
 }
 
-/// What of the description and of PLAY's answer tells the end.
+/// The parts of the description and of PLAY's answer that announce the end.
 #[derive(Clone, Copy)]
 struct Said {
     range: &'static str,
@@ -227,7 +227,7 @@ fn pictures_lost_at_the_end_are_counted_where_their_end_is_known() {
     let last_two = |n| n >= u64::from(PICTURES) - 2;
     let lost = played(alone, MediaTransport::Udp, Pipe { drop: last_two, ..pipe() });
     assert_eq!(named(&lost, "frame_incomplete").len(), 2);
-    // Of the last second, with what of the sound is among it.
+    // In the last second, with the sound that falls into it.
     let beside_sound = Said { range: "npt=0-12.5", ranges: true, sound: 12_500, ..alone };
     let lost =
         played(beside_sound, MediaTransport::Udp, Pipe { drop: |n| (760..790).contains(&n), ..pipe() });

@@ -20,7 +20,7 @@ use streamgauge_plan::TcpSpec;
 
 const FRAMES: usize = 500;
 
-/// 20 s at 25 frames a second and 280 kbit/s; every tenth frame takes four packets, the rest one.
+/// Makes a plan of 20 s at 25 frames a second and 280 kbit/s; every tenth frame needs four packets, the rest one.
 fn spec(kind: PlayerKind) -> DarwinSpec {
     DarwinSpec {
         clip: ClipSpec {
@@ -36,7 +36,7 @@ fn spec(kind: PlayerKind) -> DarwinSpec {
     }
 }
 
-/// The public server's rules, without what it fails to hear and to repeat.
+/// Returns the public server's rules, without its missed acknowledgements and its repeats.
 fn server_by_the_rules() -> ServerSettings {
     ServerSettings { repeats_after_last: true, busy_ack_loss: 0.0, ..ServerSettings::of(Preset::Source) }
 }
@@ -65,7 +65,7 @@ fn end(pair: &Pair) -> (Option<f64>, String) {
     (ends[0].value, ends[0].reason.to_string())
 }
 
-/// The RTCP packets of datagrams, with the time of each.
+/// Returns the RTCP packets of datagrams, with the time of each.
 fn control(sent: &[Sent]) -> Vec<(Instant, Packet)> {
     let datagrams = sent.iter().filter(|s| s.channel == ChannelId(2));
     datagrams
@@ -177,7 +177,7 @@ fn play_may_begin_deep_in_the_media() {
     assert!(named(&pair, "frame_incomplete").is_empty());
 }
 
-/// Of 499 frames sent as I P B B P B B, the one that is shown after `sent` others are sent.
+/// Returns, for 499 frames sent as I P B B P B B, the one that is shown after `sent` others are sent.
 fn shown_at(sent: usize) -> usize {
     match sent % 3 {
         1 => sent + 2,
@@ -281,7 +281,7 @@ fn a_stop_says_goodbye_and_sends_nothing_after() {
     assert!(control(&pair.sent_by_player).iter().any(|(_, p)| matches!(p, Packet::Bye { .. })));
 }
 
-/// A player whose units are taken as they come, and its last report.
+/// A player with units that are removed as they arrive, and its last report.
 struct Kept(DarwinPlayer, Shelf);
 
 type Shelf = Arc<Mutex<(Vec<ReceivedUnit>, PlayerReport)>>;

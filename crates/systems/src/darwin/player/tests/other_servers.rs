@@ -1,4 +1,4 @@
-//! The player against servers that follow a script: other ways to say the same, and refusals.
+//! The player against servers that follow a script: other forms of the same answers, and refusals.
 
 use rtp_types::RtpPacketBuilder;
 use streamgauge_wire::rtsp::{Method, Request};
@@ -88,7 +88,8 @@ fn ok(headers: &str, body: &str) -> String {
     format!("RTSP/1.0 200 OK\r\nCSEQ{headers}Content-Length: {}\r\n\r\n{body}", body.len())
 }
 
-/// No frame rate, no duration, no RTP-Info, no ssrc, an absolute control URL; a session of four seconds.
+/// Answers tersely: no frame rate, no duration, no RTP-Info, no ssrc, an absolute control URL; a session of four
+/// seconds.
 fn terse(request: &Request<Vec<u8>>) -> String {
     match request.method() {
         Method::Options => ok("Public: OPTIONS, DESCRIBE, SETUP, PLAY, GET_PARAMETER, TEARDOWN\r\n", ""),
@@ -241,11 +242,11 @@ fn a_request_of_the_servers_is_answered_at_once_and_does_not_disturb() {
     assert_eq!(named(&pair, "frame_shown").len(), 10);
 }
 
-/// A connection that brings bytes and takes none.
+/// A connection that brings bytes and accepts none.
 struct Stuck(Option<Chunk>);
 
 impl Io for Stuck {
-    fn send(&mut self, _: ChannelId, _: Chunk) {}
+    fn send_as(&mut self, _: ChannelId, _: Chunk, _: crate::Envelope) {}
     fn write(&mut self, _: ChannelId, _: Chunk) -> usize {
         0
     }

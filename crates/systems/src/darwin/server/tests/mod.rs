@@ -19,8 +19,8 @@ use crate::testing::{Pair, Pipe, Sent};
 const URL: &str = "rtsp://server/clip.mov";
 const RELIABLE: &str = "x-Retransmit: our-retransmit\r\nx-Dynamic-Rate: 1\r\n";
 
-/// Sends requests at given times, acknowledges packets, and says what it was answered: an event for each
-/// response, with its status and its text.
+/// Sends requests at given times, acknowledges packets, and reports the answers: an event for each response, with its
+/// status and its text.
 struct Client {
     script: VecDeque<(u64, String)>,
     acknowledges: bool,
@@ -89,7 +89,7 @@ impl App for Client {
                     }
                 }
             }
-            Input::Datagram(ChannelId(1), packet) if self.acknowledges => {
+            Input::Datagram { on: ChannelId(1), bytes: packet, .. } if self.acknowledges => {
                 let acks = AckPacket::of(1, 2, &[sequence(packet)]).into_iter().map(Packet::Ack);
                 io.send(ChannelId(2), Chunk::bytes(rtcp::write(&acks.collect::<Vec<_>>())));
             }
@@ -113,7 +113,7 @@ fn sequence(packet: &Chunk) -> u16 {
     u16::from_be_bytes([packet.head()[2], packet.head()[3]])
 }
 
-/// 25 frames/s, a key frame of 5,000 B and 24 of 1,000 B each second: 232 kbit/s.
+/// Makes an asset of 25 frames/s, a key frame of 5,000 B and 24 of 1,000 B each second: 232 kbit/s.
 fn asset(seconds: u64) -> Arc<Asset> {
     let mut frame_bytes = vec![1000; 25];
     frame_bytes[0] = 5000;
@@ -139,7 +139,7 @@ fn source() -> ServerSettings {
     ServerSettings::of(Preset::Source)
 }
 
-/// One that hears every acknowledgement.
+/// Returns settings of a server that reads every acknowledgement.
 fn attentive() -> ServerSettings {
     ServerSettings { busy_ack_loss: 0.0, ..source() }
 }
@@ -157,7 +157,7 @@ fn udp(headers: &str) -> String {
     format!("Transport: RTP/AVP;unicast;client_port=6970-6971\r\n{headers}")
 }
 
-/// DESCRIBE, SETUP with these headers, PLAY with those.
+/// Returns DESCRIBE, SETUP with these headers, PLAY with those.
 fn dialogue(setup: &str, play: &str) -> Vec<(u64, String)> {
     vec![
         request(0, "DESCRIBE", false, "Accept: application/sdp\r\n"),
@@ -188,7 +188,7 @@ fn media(pair: &Pair) -> Vec<&Sent> {
     pair.sent.iter().filter(|sent| sent.channel == ChannelId(1)).collect()
 }
 
-/// Bytes of media sent between two times in seconds.
+/// Returns the bytes of media sent between two times in seconds.
 fn bytes_between(pair: &Pair, from: u64, to: u64) -> usize {
     let within = |sent: &&&Sent| (from..to).contains(&(sent.at.as_nanos() / 1_000_000_000));
     media(pair).iter().filter(within).map(|sent| sent.datagram.len()).sum()
@@ -452,7 +452,11 @@ fn acknowledgements_of_nothing_do_no_harm() {
     let garbage = [&b"\x80\xcc\x00\x01"[..], b"", b"\x80", &[0xff; 64], b"\x80\xcc\xff\xff\0\0\0\0qtak"];
     for (number, bytes) in garbage.into_iter().enumerate() {
         let mut sink = Sink;
-        server.handle(instant(number as i64), Input::Datagram(ChannelId(2), &Chunk::bytes(bytes)), &mut sink);
+        server.handle(
+            instant(number as i64),
+            Input::datagram(ChannelId(2), &Chunk::bytes(bytes), instant(number as i64)),
+            &mut sink,
+        );
     }
     let mut pair = Pair::new(server, Box::new(Client::new(script)), pipe(|_| false));
     pair.run(instant(1000));
@@ -478,11 +482,11 @@ fn of_a_file_of_many_tracks_those_are_served_that_have_a_payload_type() {
     assert_eq!(sent.datagram.head()[1] & 0x7f, 127);
 }
 
-/// Nobody at the other end.
+/// No peer at the other end.
 struct Sink;
 
 impl Io for Sink {
-    fn send(&mut self, _: ChannelId, _: Chunk) {}
+    fn send_as(&mut self, _: ChannelId, _: Chunk, _: crate::Envelope) {}
     fn write(&mut self, _: ChannelId, _: Chunk) -> usize {
         0
     }

@@ -1,4 +1,4 @@
-//! What the public server does as it runs, beside its rules.
+//! The public server's behaviour as it runs, beside its rules.
 
 use super::*;
 
@@ -79,7 +79,7 @@ fn a_busy_server_drops_acknowledgements_and_repeats_what_arrived() {
         named(&pair, "rudp_retransmit").len()
     };
     assert_eq!(lost(0.0, true), 0);
-    // Of 840 acknowledgements of a packet each; the end's are all heard.
+    // Out of 840 acknowledgements of a packet each; the end's are all received.
     let some = lost(0.1, true);
     assert!((60..140).contains(&some), "{some}");
     assert!(lost(0.1, false) <= some);
@@ -87,7 +87,7 @@ fn a_busy_server_drops_acknowledgements_and_repeats_what_arrived() {
 
 #[test]
 fn a_second_play_is_judged_alike_whether_tracks_share_their_checks_or_not() {
-    // Of one track, on a third of the media's 29.4 kB/s, paused and played from its start.
+    // One track, on a third of the media's 29.4 kB/s, paused and played from its start.
     let script = vec![
         request(0, "SETUP", true, "Transport: RTP/AVP/TCP;unicast;interleaved=4-5\r\n"),
         request(50, "PLAY", false, "SESSION\r\n"),
@@ -103,12 +103,12 @@ fn a_second_play_is_judged_alike_whether_tracks_share_their_checks_or_not() {
     let shared = thinning(true);
     assert_eq!(shared, thinning(false));
     let again: Vec<_> = shared.into_iter().skip_while(|(at, _)| *at < instant(11_000)).collect();
-    // The level is that of before the pause. What is sent first is no check.
+    // The level is that of before the pause. The first packet is no check.
     assert_eq!(again[0].1, Some(5.0), "{again:?}");
     assert!(again[0].0 > instant(11_010), "{again:?}");
 }
 
-/// When each goodbye was sent, in ms, and on which channel.
+/// Returns when each goodbye was sent, in ms, and on which channel.
 fn goodbyes(pair: &Pair) -> Vec<(u64, u32)> {
     let says = |sent: &&Sent| rtcp::parse(sent.datagram.head()).any(|p| matches!(p, Ok(Packet::Bye { .. })));
     pair.sent.iter().filter(says).map(|sent| (sent.at.as_nanos() / 1_000_000, sent.channel.0)).collect()
@@ -116,7 +116,7 @@ fn goodbyes(pair: &Pair) -> Vec<(u64, u32)> {
 
 #[test]
 fn a_session_says_goodbye_once_of_each_track_that_it_sent() {
-    // Of two tracks alike, the second is set up too late to be sent.
+    // The second of two equal tracks is set up too late to be sent.
     let mut both = (*asset(5)).clone();
     both.tracks = vec![both.tracks[0].clone(); 2];
     let told = |script: Vec<(u64, String)>| {
@@ -140,9 +140,9 @@ fn a_session_says_goodbye_once_of_each_track_that_it_sent() {
     assert_eq!(told(vec![one.clone(), other.clone(), play(100), teardown(1000)]), [(1000, 2), (1000, 4)]);
     // Before anything was sent: of none.
     assert_eq!(told(vec![one.clone(), other.clone(), teardown(1000)]), []);
-    // Of the one that was sent.
+    // Only for the one that was sent.
     assert_eq!(told(vec![one.clone(), play(100), pause(800), late, teardown(1000)]), [(1000, 2)]);
-    // Said when the media was over, it is not said again.
+    // A goodbye sent when the media was over is not repeated.
     let over = told(vec![one, other, play(100), teardown(9000)]);
     assert!(over.len() == 2 && over.iter().all(|(at, _)| (5000..6000).contains(at)), "{over:?}");
 }

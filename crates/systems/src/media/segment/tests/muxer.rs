@@ -88,7 +88,7 @@ impl Muxer {
     }
 }
 
-/// An access unit of H.264 of so many bytes, with a delimiter or without.
+/// Returns an access unit of H.264 of this many bytes, with a delimiter or without.
 pub fn unit(bytes: usize, delimited: bool) -> Vec<u8> {
     let mut unit = if delimited { vec![0, 0, 0, 1, 9, 0xf0] } else { Vec::new() };
     unit.extend([0, 0, 0, 1, 0x65]);

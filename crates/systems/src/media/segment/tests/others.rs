@@ -1,4 +1,4 @@
-//! Fragmented MP4, packed audio, and what nothing here reads.
+//! Fragmented MP4, packed audio, and unsupported containers.
 
 use proptest::prelude::*;
 
@@ -11,7 +11,7 @@ fn boxed(kind: &[u8; 4], content: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// A fragment with so many samples of each track.
+/// Returns a fragment with these samples of each track.
 fn fragment(tracks: &[(u32, &[u32])]) -> Vec<u8> {
     let mut moof = boxed(b"mfhd", &[0; 8]);
     for (id, runs) in tracks {
@@ -132,6 +132,34 @@ fn boxes_that_contradict_themselves_are_not_counted() {
         [boxed(b"styp", b"msdh"), 0xf000_0000u32.to_be_bytes().to_vec(), b"moof".to_vec(), vec![0; 20]]
             .concat();
     assert!(why(&counted(&huge)).contains("a moof box of"));
+}
+
+/// A fragment of track 1 with this trun box.
+fn run(content: &[u8]) -> Vec<u8> {
+    let tfhd = boxed(b"tfhd", &[&[0; 4], &1u32.to_be_bytes()[..]].concat());
+    boxed(b"moof", &boxed(b"traf", &[tfhd, boxed(b"trun", content)].concat()))
+}
+
+#[test]
+fn runs_that_have_no_room_for_their_samples_are_not_counted() {
+    let pictures_alone = counted_after(Known::default(), &movie(&[(1, b"vide", b"avc1")]), 1_000).1;
+    for (flags, count, rest, expected) in [
+        (0, u32::MAX, 0, "a run of 4294967295 samples"),
+        (0x200, 1_000_000, 4_000, "a run of 1000000 samples in 4008 B"),
+        (0x205, 10, 40, "a run of 10 samples in 48 B"),
+    ] {
+        let header = [u32::to_be_bytes(flags), u32::to_be_bytes(count)].concat();
+        let segment = run(&[header, vec![0; rest]].concat());
+        for known in [Known::default(), pictures_alone.clone()] {
+            assert_eq!(why(&counted_after(known, &segment, 1_000).0), expected);
+        }
+    }
+    assert_eq!(why(&counted(&run(&[0; 6]))), "a run of samples that is cut");
+    let whole = run(&[&[0, 0, 2, 5, 0, 0, 0, 10][..], &[0; 48]].concat());
+    assert_eq!(pictures(&counted(&whole)), Some(10));
+    // A track of pictures without any is no sound.
+    let (empty, _) = counted_after(pictures_alone, &run(&[0; 8]), 1_000);
+    assert_eq!((pictures(&empty), empty.is_media), (Some(0), false));
 }
 
 proptest! {

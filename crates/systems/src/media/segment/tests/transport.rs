@@ -62,7 +62,7 @@ fn several_pictures_of_a_pes_packet_count_and_none_counts_twice() {
     let mut muxer = Muxer::default();
     muxer.tables(&[H264]);
     muxer.pes(VIDEO, Some(0), &[unit(300, true), unit(90, true), unit(400, true)].concat());
-    // The last one goes on in a packet without a time stamp.
+    // The last one continues in a packet without a time stamp.
     muxer.pes(VIDEO, None, &unit(500, false));
     let counted = counted(&muxer.bytes);
     assert_eq!((pictures(&counted), times(&counted).len()), (Some(3), 0));

@@ -18,7 +18,8 @@ pub struct Section {
 }
 
 impl Section {
-    /// Takes a packet's payload, in which a section `begins` or goes on; the first section that is whole and undamaged.
+    /// Adds a packet's payload, in which a section `begins` or continues; returns the first section that is
+    /// whole and undamaged.
     pub fn take(&mut self, payload: &[u8], begins: bool) -> Option<Vec<u8>> {
         if begins {
             // The pointer leads over the end of the section before.
@@ -39,7 +40,7 @@ impl Section {
     }
 }
 
-/// CRC-32 of MPEG-2 (Annex A): 0 over an undamaged section with its own.
+/// Returns the CRC-32 of MPEG-2 (Annex A): 0 over an undamaged section with its own.
 fn checksum(bytes: &[u8]) -> u32 {
     bytes.iter().fold(u32::MAX, |crc, byte| {
         (0..8).fold(crc ^ u32::from(*byte) << 24, |crc, _| {
@@ -147,7 +148,7 @@ fn length_of(high: u8, low: u8) -> usize {
     usize::from(high & 0x0f) << 8 | usize::from(low)
 }
 
-/// A stream by its type (section 2.4.4.10, and what ATSC, DVB and Apple added) and descriptors.
+/// Returns a stream by its type (section 2.4.4.10, and additions of ATSC, DVB and Apple) and descriptors.
 fn described(stream_type: u8, pid: u16, descriptors: &[u8]) -> StreamFacts {
     use Marked::{H264, H265, Mpeg2, Mpeg4, Packets};
     use TrackKind::{Other, Pictures, Sound};
@@ -174,7 +175,7 @@ fn described(stream_type: u8, pid: u16, descriptors: &[u8]) -> StreamFacts {
     StreamFacts { pid, kind, name, marked, is_encrypted: matches!(stream_type, 0xdb | 0xcf | 0xc1 | 0xc2) }
 }
 
-/// Private data, which its descriptors name (section 2.6.8; ETSI EN 300 468 section 6.1).
+/// Returns private data by its descriptors (section 2.6.8; ETSI EN 300 468 section 6.1).
 fn private(mut descriptors: &[u8]) -> (TrackKind, &'static str, Marked) {
     use TrackKind::{Other, Pictures, Sound};
     while let [tag, length, behind @ ..] = descriptors {

@@ -3,7 +3,7 @@
 use super::super::TrackKind;
 use super::psi::{Marked, StreamFacts};
 
-/// A PES packet's header is no longer: nine bytes and what the last of them states.
+/// A PES packet's header is no longer: nine bytes and the length in the last of them.
 const MOST_HEADER: usize = 9 + 255;
 
 /// Time stamps of one segment that are kept; a segment with more pictures has them evenly.
@@ -13,7 +13,7 @@ const MOST_STAMPS: usize = 1 << 16;
 enum Place {
     /// Nothing has begun, or a packet is missing.
     Nowhere,
-    /// In a header, of which so much is here.
+    /// In a header; these bytes of it are here.
     Header(Vec<u8>),
     Payload,
 }
@@ -47,7 +47,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// One that a table describes.
+    /// Returns one that a table describes.
     pub fn new(facts: &StreamFacts) -> Self {
         Stream {
             pid: facts.pid,
@@ -69,7 +69,7 @@ impl Stream {
         }
     }
 
-    /// Whether these facts are of it.
+    /// Returns whether these facts are of it.
     pub fn is(&self, facts: &StreamFacts) -> bool {
         self.pid == facts.pid && self.marked == facts.marked && self.kind == facts.kind
     }
@@ -157,7 +157,7 @@ impl Stream {
         }
     }
 
-    /// The picture that began last is a frame or a field; two fields are one picture.
+    /// Notes whether the picture that began last is a frame or a field; two fields are one picture.
     fn structure(&mut self, structure: u8) {
         if structure == 3 {
             self.is_half = false;
@@ -167,7 +167,7 @@ impl Stream {
         }
     }
 
-    /// Access units that came, and the time stamps that are known of them.
+    /// Returns the number of received access units, and their known time stamps.
     pub fn units(&self) -> (u32, &[u64]) {
         // A stream may do without delimiters outside the letter of the standard.
         match self.units {
@@ -183,7 +183,7 @@ fn keep(stamps: &mut Vec<u64>, stamp: u64) {
     }
 }
 
-/// Bytes of a PES packet's header, as far as its beginning states them.
+/// Returns the bytes of a PES packet's header, as far as its beginning states them.
 fn header_bytes(header: &[u8]) -> usize {
     match header.get(3) {
         // Streams without a header of their own (section 2.4.3.7, stream_id).
@@ -192,7 +192,7 @@ fn header_bytes(header: &[u8]) -> usize {
     }
 }
 
-/// The presentation time stamp, in 33 bits.
+/// Returns the presentation time stamp, in 33 bits.
 fn stamp_of(header: &[u8]) -> Option<u64> {
     if header.len() < 14 || header[7] & 0x80 == 0 {
         return None;

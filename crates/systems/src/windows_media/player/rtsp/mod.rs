@@ -1,4 +1,4 @@
-//! RTSP and ASF in RTP in; what is missing and what is wanted out.
+//! RTSP and ASF in RTP in; reports of missing packets and requests out.
 
 mod setup;
 
@@ -13,7 +13,7 @@ use super::super::{PAYLOAD_TYPE, RTSP};
 use super::choice::Taken;
 use super::core::{Core, Phase};
 use super::probe::Probe;
-use super::talk::Talk;
+use super::protocol_session::ProtocolSession;
 use crate::app::{ChannelId, Input, Io};
 use crate::rtsp::{Backlog, Client, Step};
 
@@ -26,31 +26,31 @@ const READ_BYTES: usize = 64 * 1024;
 /// RTSP on one connection.
 pub struct Rtsp {
     channel: ChannelId,
-    /// Media comes over UDP; else on the connection.
+    /// Whether media is sent over UDP; else on the connection.
     over_udp: bool,
-    /// Or what is wrong with the URL.
+    /// Or the fault in the URL.
     client: Result<Client, String>,
     reader: Reader,
     connection: Backlog,
-    /// Of the last request and its response.
+    /// Round trip of the last request and its response.
     round_trip: Duration,
     /// While the link is measured.
     probe: Probe,
-    /// When streams are set up.
+    /// Time when streams are set up.
     setup_due: Option<Instant>,
-    /// Over UDP, the pair of ports of media, and that of what is sent again.
+    /// Over UDP, the pair of ports of media, and that of retransmissions.
     media: Option<ChannelId>,
     again: Option<ChannelId>,
-    /// Of the connection, those that carry media.
+    /// The connection's channels that carry media.
     interleaved: Vec<u8>,
-    /// Whose media come, and whose packets that are sent again.
+    /// SSRC of the media, and that of the retransmissions.
     media_ssrc: Option<u32>,
     again_ssrc: u32,
     early: Vec<Chunk>,
 }
 
 impl Rtsp {
-    /// For `url`, on a connection that is not there yet.
+    /// Makes the protocol for `url`, on a connection that is not open yet.
     pub fn new(url: &str, channel: ChannelId, over_udp: bool) -> Self {
         Rtsp {
             channel,
@@ -70,7 +70,7 @@ impl Rtsp {
         }
     }
 
-    /// RTP came: media, or media that was sent again.
+    /// Handles RTP: media, or retransmitted media.
     fn arrived(&mut self, now: Instant, datagram: &Chunk, is_again: bool, core: &mut Core) {
         core.heard = now;
         let Ok(rtp) = RtpPacket::parse(datagram.head()) else { return };
@@ -93,7 +93,7 @@ impl Rtsp {
             return;
         }
         for unit in rtp_asf::parse(rtp.payload()).map_while(Result::ok) {
-            // Who sends an ASF packet in parts is nobody that is known.
+            // No known server sends an ASF packet in parts.
             if let UnitContent::Packet(packet) = unit.content {
                 core.packet(now, packet.head());
             }
@@ -117,7 +117,7 @@ impl Rtsp {
                         let notice = request.typed_header::<Notice>().ok().flatten();
                         let ends = notice.is_some_and(|notice| notice.code == Notice::END_OF_STREAM);
                         core.ended |= ends;
-                        // Who asks on and on and takes no answer gets none.
+                        // Drops a peer that keeps sending requests without reading replies.
                         if !self.connection.is_full() {
                             let answer = match ends {
                                 true => Client::answer_with(&request, StatusCode::Ok),
@@ -150,7 +150,7 @@ impl Rtsp {
     }
 }
 
-impl Talk for Rtsp {
+impl ProtocolSession for Rtsp {
     fn channel(&self) -> ChannelId {
         self.channel
     }
@@ -165,10 +165,10 @@ impl Talk for Rtsp {
 
     fn handle(&mut self, now: Instant, input: &Input<'_>, core: &mut Core, io: &mut dyn Io) {
         match *input {
-            Input::Datagram(channel, datagram) if Some(channel) == self.media => {
+            Input::Datagram { on: channel, bytes: datagram, .. } if Some(channel) == self.media => {
                 self.arrived(now, datagram, false, core);
             }
-            Input::Datagram(channel, datagram) if Some(channel) == self.again => {
+            Input::Datagram { on: channel, bytes: datagram, .. } if Some(channel) == self.again => {
                 self.arrived(now, datagram, true, core);
             }
             Input::Readable(channel) if channel == self.channel => self.read(now, core, io),
@@ -186,6 +186,10 @@ impl Talk for Rtsp {
     }
 
     fn slow_down(&mut self, now: Instant, core: &mut Core, io: &mut dyn Io) {
+        self.ask(now, Step::Play, core, io);
+    }
+
+    fn refill(&mut self, now: Instant, core: &mut Core, io: &mut dyn Io) {
         self.ask(now, Step::Play, core, io);
     }
 
@@ -210,8 +214,12 @@ impl Talk for Rtsp {
             return;
         }
         match core.phase {
-            Phase::Playing { server_holds: false } if core.paused => self.ask(now, Step::Pause, core, io),
-            Phase::Playing { server_holds: true } if !core.paused => self.ask(now, Step::Play, core, io),
+            Phase::Playing { server_holds: false } if core.holds_server() => {
+                self.ask(now, Step::Pause, core, io)
+            }
+            Phase::Playing { server_holds: true } if !core.holds_server() => {
+                self.ask(now, Step::Play, core, io)
+            }
             Phase::Playing { .. } | Phase::SettingUp
                 if client.keep_alive_at().is_some_and(|at| at <= now) =>
             {
@@ -240,7 +248,7 @@ impl Talk for Rtsp {
         if self.channel == RTSP {
             return;
         }
-        // What the player has opened by itself.
+        // The channels that the player has opened by itself.
         if !is_open {
             io.abort(self.channel);
         }

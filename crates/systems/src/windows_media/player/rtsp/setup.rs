@@ -1,5 +1,5 @@
-//! From the connection to the first packet: DESCRIBE, packets that measure the link, SETUP of each stream, PLAY; and what
-//! the server answers.
+//! From the connection to the first packet: DESCRIBE, packets that measure the link, SETUP of each stream, PLAY; and
+//! the server's answers.
 
 use rtp_types::RtpPacket;
 use streamgauge_base::{Duration, Instant};
@@ -21,7 +21,7 @@ use crate::rtsp::Step;
 /// Packets that measure the link.
 const PAIR_PACKETS: usize = 3;
 
-/// What is sent again, as a track that is set up.
+/// The number of retransmissions, as a track that is set up.
 const AGAIN: usize = 0;
 
 impl Rtsp {
@@ -52,7 +52,9 @@ impl Rtsp {
         let is_gathered = core.is_gathered;
         let link_bps = core.link_bps();
         let duration_ms = (core.settings.buffered.as_nanos() / 1_000_000) as u32;
-        let asked = AccelerateStreaming { duration_ms, bandwidth_bps: core.accelerated_bps() };
+        let refill_bps = core.refill.wanted_bps(core.rate_bps());
+        let bandwidth_bps = refill_bps.unwrap_or_else(|| core.accelerated_bps());
+        let asked = AccelerateStreaming { duration_ms, bandwidth_bps };
         let chunk = client.request(now, step, track_url.as_ref(), |request| match step {
             Step::Describe => {
                 request.insert_header(names::ACCEPT, "application/sdp");
@@ -67,6 +69,7 @@ impl Rtsp {
                     request.insert_typed_header(&asked);
                 }
             }
+            Step::Play if refill_bps.is_some() => request.insert_typed_header(&asked),
             // It holds enough: at its own rate from now on.
             Step::Play if is_gathered => request.insert_typed_header(&Speed(1.0)),
             Step::Options | Step::Play | Step::Pause | Step::KeepAlive | Step::Teardown => {}
@@ -74,6 +77,8 @@ impl Rtsp {
         if step == Step::Play {
             if !resumes {
                 core.say_accelerated(now, asked.bandwidth_bps);
+            } else if let Some(rate) = refill_bps {
+                core.events.say(now, "delivery_asked", f64::from(rate), "bit/s", "to fill the buffer anew");
             } else if core.is_gathered {
                 let rate = core.rate_bps();
                 core.events.say(now, "delivery_asked", rate, "bit/s", "the buffer is full");
@@ -83,7 +88,7 @@ impl Rtsp {
         self.connection.push(chunk, io);
     }
 
-    /// The server answered something.
+    /// Handles an answer of the server.
     pub(super) fn response(
         &mut self,
         now: Instant,
@@ -117,7 +122,7 @@ impl Rtsp {
                 Err(problem) => core.fail(problem),
             },
             (Step::Play, Ok(response)) => self.plays(now, &response, core),
-            // One that refuses goes on sending, and what it sends is held here; it is not asked again.
+            // A server that refuses still sends, and its packets are held here; it is not asked again.
             (Step::Pause, _) => core.phase = Phase::Playing { server_holds: true },
             (Step::Options | Step::KeepAlive, _) => {}
             (Step::Teardown, _) => {
@@ -136,12 +141,12 @@ impl Rtsp {
             self.connection.push(chunk, io);
         }
         let until = now + core.settings.pair_wait;
-        // Whoever has another protocol to try waits by the letter.
+        // A player with another protocol to try keeps exactly to the wait.
         self.probe.until = Some(if core.rolls { until + self.round_trip.div(2) } else { until });
         self.setup_due = self.probe.until;
     }
 
-    /// Reads the description. Says whether what is sent again is set up.
+    /// Reads the description. Returns whether retransmissions are set up.
     fn described(&mut self, response: &Response<Vec<u8>>, core: &mut Core) -> Result<bool, String> {
         let presentation = sdp::read(&String::from_utf8_lossy(response.body()))?;
         if let Ok(client) = &mut self.client {
@@ -177,7 +182,7 @@ impl Rtsp {
         Ok(())
     }
 
-    /// A packet of those that measure the link came.
+    /// Handles a packet of those that measure the link.
     pub(super) fn probed(&mut self, now: Instant, bytes: usize, rtp: &RtpPacket<'_>, core: &mut Core) {
         if self.probe.until.is_none() || RtpPacketPair::parse(rtp.payload()).is_err() {
             return;
@@ -187,13 +192,13 @@ impl Rtsp {
         }
     }
 
-    /// Takes what fits, by the measure or without it; streams are set up after the silence.
+    /// Selects the streams that fit, by the measure or without it; streams are set up after the silence.
     fn choose(&mut self, now: Instant, core: &mut Core) {
         self.probe.until = None;
         core.choose(now, self.probe.estimate_bps());
-        // Over a connection nothing is measured, and nobody saw a silence there.
+        // Over a connection nothing is measured, and no silence was observed there.
         let due = if self.over_udp {
-            // As many round trips are still to come as there are streams to set up, and PLAY's.
+            // The round trips still ahead are as many as the streams to set up, and PLAY's.
             let requests = core.chosen.len() as u64 + 1;
             core.began + core.settings.silence.saturating_sub(self.round_trip * requests)
         } else {
@@ -222,7 +227,7 @@ impl Rtsp {
         }
     }
 
-    /// Tells the server what is taken in the place of what.
+    /// Sends the server the new selection in place of the old one.
     pub(super) fn tell_switch(&mut self, now: Instant, before: Taken, after: Taken, io: &mut dyn Io) {
         let Ok(client) = &mut self.client else { return };
         let of = |taken: Taken| {
@@ -235,7 +240,7 @@ impl Rtsp {
         self.connection.push(chunk, io);
     }
 
-    /// The server sends from now on.
+    /// Starts the playout: the server sends from now on.
     fn plays(&mut self, now: Instant, response: &Response<Vec<u8>>, core: &mut Core) {
         core.phase = Phase::Playing { server_holds: false };
         if core.playout.is_some() {
