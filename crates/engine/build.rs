@@ -15,8 +15,9 @@ fn main() {
     let clang = std::env::var("CLANG").unwrap_or_else(|_| "clang".into());
     let object = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR")).join("vegas.bpf.o");
     let here = std::env::var("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR");
-    // -g for the type information (BTF) by which kernel types are found; bpfel: x86-64 and arm64 are little-endian.
-    // The type information names its source by a path, which is the same whatever folder this is built in.
+    // -g for the type information (BTF) by which kernel types are found; bpfel: x86-64 and arm64 are
+    // little-endian. The type information names its source by a path, which is independent of the build
+    // folder.
     let outcome = Command::new(&clang)
         .args(["-target", "bpfel", "-mcpu=v3", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-c"])
         .arg(format!("-ffile-prefix-map={here}=."))

@@ -121,7 +121,7 @@ def _connections(draw: st.DrawFn) -> list[Segment]:
 
 
 @given(segments=_connections(), first=st.sampled_from([0, 1, 2**31 - 20, 2**32 - 25, 2**32 - 1]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_bytes_in_order_are_those_of_a_receiver(
     tmp_path_factory: Any, segments: list[Segment], first: int
 ) -> None:

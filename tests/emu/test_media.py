@@ -36,7 +36,7 @@ def test_a_name_that_is_no_clip_says_what_one_looks_like(name: str) -> None:
 
 
 def test_a_missing_file_is_named_with_the_remedy(tmp_path: Path) -> None:
-    with pytest.raises(MediaError, match=r"no/such\.mp4.*correct the clip's path"):
+    with pytest.raises(MediaError, match=r"no/such\.mp4.*Correct the clip's path"):
         prepare(ClipEncoding(source="no/such.mp4", bit_rate_bps=500_000, duration_s=5))
 
 

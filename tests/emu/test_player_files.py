@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import socket
@@ -23,6 +24,8 @@ from streamgauge.systems.player_files import (
     FileRefusedError,
     exists_in,
     files_in,
+    folder_of,
+    new_in,
     printable,
     read_in,
     tail_of,
@@ -136,8 +139,33 @@ def test_what_is_written_goes_through_no_link(tmp_path: Path) -> None:
     with pytest.raises(FileRefusedError, match="cannot be written"):
         write_in(folder, "d", b"new")
     (tmp_path / "link").symlink_to(folder)
-    with pytest.raises(FileRefusedError, match="cannot be written"):
+    with pytest.raises(FileRefusedError, match="is a symbolic link"):
         write_in(tmp_path / "link", "f", b"new")
+
+
+def test_a_folder_that_a_program_replaced_is_refused(tmp_path: Path) -> None:
+    """A process's logs are made with the rights of whoever runs the trial."""
+    out, victim = tmp_path / "main", tmp_path / "victim"
+    victim.mkdir()
+    (victim / "stdout.log").write_text("precious")
+    for replace in (lambda: out.symlink_to(victim), lambda: out.write_text("x"), lambda: os.mkfifo(out)):
+        replace()
+        with pytest.raises(FileRefusedError):
+            folder_of(out)
+        out.unlink()
+    out.mkdir()
+    directory = folder_of(out)
+    (out / "stdout.log").symlink_to(victim / "stdout.log")
+    os.close(new_in(directory, "stdout.log"))
+    (out / "stderr.log").mkdir()
+    with pytest.raises(FileRefusedError, match="cannot be written"):
+        new_in(directory, "stderr.log")
+    # One that is replaced once it is open leads nowhere else.
+    out.rename(tmp_path / "away")
+    out.symlink_to(victim)
+    os.close(new_in(directory, "stdout.log"))
+    os.close(directory)
+    assert (victim / "stdout.log").read_text() == "precious"
 
 
 def test_text_of_a_program_is_one_printable_line() -> None:
@@ -211,6 +239,24 @@ def test_logs_have_a_bound_in_bytes_files_and_depth(
     assert "more than 20 files" in str(whole)
     refused = [why for _, why in files_in(flow.out("server"), 10)]
     assert ["folders deep" in str(why) for why in refused] == [True]
+
+
+def test_no_name_that_a_program_chooses_takes_the_place_of_another_log(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    flow = FlowSetup(name="web", index=0, system="command", folder=tmp_path / "flow", plan={})
+    folder = flow.out("player")
+    folder.mkdir(parents=True)
+
+    def marked(name: str) -> str:
+        return f"z_~{hashlib.sha256(name.encode()).hexdigest()[:12]}"
+
+    names = [marked("z\x7f"), marked("z\x7f1"), "z\x7f"]
+    for name in names:
+        (folder / name).write_text(name)
+    told = keep_logs([flow], tmp_path / "logs")
+    kept = [file for file in (tmp_path / "logs").iterdir() if file.name != LEFT_OUT_FILE]
+    assert sorted(file.read_text() for file in kept) == sorted(names)
+    assert len(told) == 1 and "is kept as" in told[0]
 
 
 _APPS: dict[str, Any] = {
@@ -295,7 +341,7 @@ def _is_sound(found: Collected) -> None:
 
 @pytest.mark.parametrize("name", ADAPTERS)
 @given(data=st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_no_content_raises_out_of_an_adapter(
     name: str, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:

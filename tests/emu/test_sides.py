@@ -3,8 +3,16 @@ flow, nor can it reach the emulator."""
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +47,37 @@ def logs_of(person: Person, text: str, name: str) -> tuple[Path, dict[str, Any]]
     return Path(trial["directory"]) / "logs", trial
 
 
+@contextmanager
+def services(folder: Path) -> Iterator[Path]:
+    """Sockets and a pipe that everybody may use, and a file that is locked."""
+    pipe, held = folder / "pipe", folder / "locked"
+    os.mkfifo(pipe)
+    held.touch()
+    with ExitStack() as open_ones:
+        for name, kind in (("stream", socket.SOCK_STREAM), ("datagrams", socket.SOCK_DGRAM)):
+            one = open_ones.enter_context(socket.socket(socket.AF_UNIX, kind))
+            one.bind(str(folder / name))
+            if kind == socket.SOCK_STREAM:
+                one.listen()
+        for file in (pipe, held, folder / "stream", folder / "datagrams"):
+            file.chmod(0o666)
+        reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        open_ones.callback(os.close, reader)
+        lock = open_ones.enter_context(held.open("r+"))
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        fcntl.lockf(lock, fcntl.LOCK_EX)
+        yield folder
+
+
+@contextmanager
+def services_of_the_machine() -> Iterator[Path]:
+    """The same where sides see the machine's own folders."""
+    with tempfile.TemporaryDirectory(dir="/srv" if os.access("/srv", os.W_OK) else Path.home()) as folder:
+        Path(folder).chmod(0o755)
+        with services(Path(folder)):
+            yield Path(folder)
+
+
 @pytest.fixture(scope="module")
 def intrusion(resident: Person) -> tuple[Person, dict[str, Any], dict[str, Any]]:
     """A trial with a player that tries everything: what it found."""
@@ -47,9 +86,12 @@ def intrusion(resident: Person) -> tuple[Person, dict[str, Any], dict[str, Any]]
     # Who runs it may write there.
     for path in (resident.home / ".bashrc", resident.home):
         path.chmod(0o777 if path.is_dir() else 0o666)
-    intrude = f"sh -c 'sleep 1; {FETCH}; python3 intruder.py {MARK} {resident.home}'"
-    text = scenario(flow("mine", intrude) + "\n" + flow("rival", f"sh -c '{FETCH}; sleep 60'"), until="5 s")
-    logs, trial = logs_of(resident, text, "intrusion")
+    with services_of_the_machine() as folder, services(resident.home):
+        intrude = f"sh -c 'sleep 1; {FETCH}; python3 intruder.py {MARK} {resident.home} {folder}'"
+        text = scenario(
+            flow("mine", intrude) + "\n" + flow("rival", f"sh -c '{FETCH}; sleep 60'"), until="5 s"
+        )
+        logs, trial = logs_of(resident, text, "intrusion")
     said = (logs / "mine-player-stdout.log").read_text(encoding="utf-8")
     return resident, json.loads(said), trial
 
@@ -63,6 +105,13 @@ def test_the_machine_is_as_it_was(intrusion: Intrusion) -> None:
     assert (person.home / ".bashrc").read_text() == ""
     assert all(answer.startswith("done") for answer in found["own"].values()), found["own"]
     assert not [folder for folder in ("/tmp", "/var/tmp", "/dev/shm") if (Path(folder) / MARK).exists()]
+
+
+def test_services_and_locks_of_the_machine_are_out_of_reach(intrusion: Intrusion) -> None:
+    _, found, _ = intrusion
+    assert all(answer.startswith("refused") for answer in found["services"].values()), found["services"]
+    for folder, answers in found["locks"].items():
+        assert set(answers.values()) == {"done: None"}, (folder, answers)
 
 
 def test_no_ipc_is_left(intrusion: Intrusion) -> None:
@@ -109,6 +158,25 @@ def test_privileges_are_none_and_calls_that_no_player_needs_refused(intrusion: I
     assert found["status"] == {"CapEff": "0" * 16, "CapBnd": "0" * 16, "NoNewPrivs": "1", "Seccomp": "2"}
     assert found["uid"] > 0 and (person.way == "user") == (found["uid"] == 1000)
     assert set(found["calls"].values()) == {"refused: Operation not permitted"}, found["calls"]
+    assert found["as 32 bits"] == -signal.SIGSYS
+
+
+def test_a_process_does_not_lead_the_next_to_a_folder_of_the_machine(person: Person) -> None:
+    """Logs are made with the rights of whoever runs StreamGauge."""
+    victim = person.home / "victim"
+    victim.mkdir()
+    (victim / "stdout.log").write_text("precious")
+    subprocess.run(["chown", "-R", f"{person.uid}:{person.uid}", victim], check=True)
+    prepare = f"sh -c 'cd $STREAMGAUGE_OUT/..; mv main old; ln -s {victim} main; exit 0'"
+    player = f'prepare: {{command: "{prepare}", ready: end}}'
+    system = f"{{name: mine, player: {{{player}, main: sh -c 'echo x; sleep 60'}}, {SERVER}}}"
+    logs, trial = logs_of(
+        person, scenario(f"  mine: {{role: subject, system: {system}}}", until="4 s"), "led"
+    )
+    assert [file.name for file in victim.iterdir()] == ["stdout.log"]
+    assert (victim / "stdout.log").read_text() == "precious"
+    assert [why for why in trial["why"] if "its player replaced a file of its process main" in why]
+    assert not [file for file in logs.iterdir() if "precious" in file.read_text(errors="replace")]
 
 
 def test_what_a_command_names_in_tmp_it_finds_there(anyone: Person) -> None:
@@ -138,14 +206,26 @@ with open(os.environ["STREAMGAUGE_OUT"] + "/big", "wb") as file:
 """
 
 
+SOCKETS = """
+import resource, socket, time
+most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+kept = [socket.socketpair() for _ in range(9000)]
+time.sleep(60)
+"""
+
+
 def test_who_takes_too_much_ends_its_trial_and_nothing_else(anyone: Person) -> None:
-    for name, text in (("bomb", BOMB), ("hog", HOG), ("filler", FILLER)):
+    for name, text in (("bomb", BOMB), ("hog", HOG), ("filler", FILLER), ("sockets", SOCKETS)):
         (anyone.home / f"{name}.py").write_text(text, encoding="ascii")
-    players = {name: f"sh -c '{FETCH}; exec python3 {name}.py'" for name in ("bomb", "hog", "filler")}
+    players = {
+        name: f"sh -c '{FETCH}; exec python3 {name}.py'" for name in ("bomb", "hog", "filler", "sockets")
+    }
     text = scenario("\n".join(flow(name, player) for name, player in players.items()), until="6 s")
     _, trial = logs_of(anyone, text, "bounds")
     said = " ".join(trial["why"])
     assert not trial["valid"]
     assert "flow bomb: its player ran" in said and "processes and threads at once" in said, said
+    assert "flow sockets: its player had 18" in said and "sockets at once (bound 16384)" in said, said
     assert "player of flow hog ended with status 1 (MemoryError)" in said, said
     assert "player of flow filler ended with status 1 (OSError: [Errno 27] File too large)" in said, said

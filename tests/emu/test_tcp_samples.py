@@ -43,8 +43,11 @@ def connection(flow: str, acked: int, *samples: list[Any], ecn: bool = False) ->
     }
 
 
-def events(*found: dict[str, Any], step_ms: int | None = 100) -> list[dict[str, Any]]:
-    plan = {} if step_ms is None else {"tcp_sample": step_ms * MS}
+def events(
+    *found: dict[str, Any], step_ms: int | None = 100, app: dict[str, Any] | None = None
+) -> list[dict[str, Any]]:
+    plan: dict[str, Any] = {} if step_ms is None else {"tcp_sample": step_ms * MS}
+    plan["flows"] = [{"name": name, "app": app or {"http": {}}} for name in ("ftp", "http")]
     return tcp_samples.events(found, plan, T0, 1_000 * MS)
 
 
@@ -87,6 +90,23 @@ def test_connections_after_the_first_are_named_by_their_ports() -> None:
     assert reasons == {(100, "cubic"), (200.3, "cubic 6000:40001")}
 
 
+def test_a_flow_of_commands_has_no_connection_of_iperf3() -> None:
+    """Its app is a word in the plan."""
+    plan = {"tcp_sample": 100 * MS, "flows": [{"name": "ftp", "app": "external"}]}
+    assert tcp_samples.events([connection("ftp", 100, sample(100, cwnd=1))], plan, T0, 10**10)
+
+
+def test_the_connection_on_which_iperf3_agrees_has_no_samples() -> None:
+    """While it is alone, or has carried more, there are none or the other's."""
+    control = connection("ftp", 300, *(sample(at, cwnd=1, srtt_us=9) for at in (100, 200, 300)))
+    data = connection("ftp", 200, *(sample(at, cwnd=2) for at in (200, 300))) | {"player_port": 40_001}
+    made = events(control, data, app={"bulk": {"arrivals": None}})
+    assert named(made, "tcp_cwnd") == [(200, 2), (300, 2)]
+    assert {event["reason"] for event in made} == {"cubic 6000:40001"}
+    many = {"bulk": {"arrivals": [[0, 1_000], [1, 1_000]]}}
+    assert named(events(control, data, app=many), "tcp_cwnd") == [(100, 1), (200, 1), (300, 1)]
+
+
 def test_only_the_trial_is_sampled() -> None:
     made = events(connection("ftp", 9, sample(-1), sample(100), sample(999.9), sample(1000.1)))
     assert [at for at, _ in named(made, "tcp_cwnd")] == [100, 999.9]
@@ -105,7 +125,8 @@ def test_what_was_used_is_read_back(tmp_path: Path) -> None:
     read = tcp_samples.connections(tmp_path, {"vegas": "sg_vegas_1"})
     assert tcp_samples.used(read) == {"ftp": ["cubic", "ecn", "vegas"], "http": ["reno"]}
     assert not list(tmp_path.iterdir())
-    assert {event["reason"] for event in tcp_samples.events(read, {"tcp_sample": 100 * MS}, T0, 10**10)} == {
+    plan = {"tcp_sample": 100 * MS, "flows": []}
+    assert {event["reason"] for event in tcp_samples.events(read, plan, T0, 10**10)} == {
         "cubic", "vegas", "reno"
     }  # fmt: skip
 

@@ -356,6 +356,14 @@ def _sent(trial: Trial, packets: int) -> Trial:
     return trial
 
 
+def test_packets_with_addresses_of_no_flow() -> None:
+    trial = sound()
+    for rows in (trial["link"]["entered"], trial["link"]["left"]):
+        rows += [{"flow": 65535, "dir": "down", "packets": 7}]
+    trial["counters"]["client"]["link.rx_packets"] += 7
+    assert verdict(PLAN, trial)["why"] == ["7 packets with addresses of no flow entered the path, down"]
+
+
 def test_who_may_be_silent() -> None:
     """Somebody's commands, and who was not due; everybody else is missed."""
     trial = sound()

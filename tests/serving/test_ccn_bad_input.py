@@ -249,7 +249,7 @@ def packets() -> st.SearchStrategy[bytes]:
     return st.builds(headed, heads, st.binary(max_size=400))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(came=st.lists(packets(), min_size=1, max_size=4))
 def test_whatever_comes_the_server_lives(server: Server, came: list[bytes]) -> None:
     with Peer(server.port) as good, Peer(server.port) as bad:

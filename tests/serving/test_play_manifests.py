@@ -206,7 +206,7 @@ CASES = {
         f'<Period duration="PT2S">{BY_NUMBER}</Period>\n'
         '<Period xlink:href="http://ads.example/" xlink:actuate="onLoad"/>',
         frames=50,
-        left_out="it stands elsewhere (xlink:href http://ads.example/)",
+        left_out="it is in another file (xlink:href http://ads.example/)",
     ),
     "a-trick-mode-first": whole(
         'mediaPresentationDuration="PT2S"',

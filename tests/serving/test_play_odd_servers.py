@@ -98,6 +98,35 @@ def busy_once(asked: Asked, file: bytes) -> Answer:
     return answer(b"", "503 Busy", Retry_After="1") if asked.times == 0 else answer(file)
 
 
+def resumed(status: str, first: int = 0) -> Odd:
+    """Cut at first; what is asked for from there on is refused, or stands `first` bytes beside its place."""
+
+    def give(asked: Asked, file: bytes) -> Answer:
+        if asked.times == 0:
+            return cut_once(asked, file)
+        begin = byte_range(asked, file)[0]
+        whole = f"bytes {begin + first}-{len(file) - 1 + first}/{len(file) + first}"
+        if status.startswith("416"):
+            return answer(b"", status, Content_Range=f"bytes */{len(file)}")
+        return answer(file[begin:], status, Content_Range=whole)
+
+    return give
+
+
+def gone(*_: object) -> Answer:
+    return answer(b"", "404 Not Found")
+
+
+def cut_always(_: Asked, file: bytes) -> Answer:
+    """Half of the body that Content-Length promises, each time."""
+    return Answer(answer(file).data[: -len(file) // 2], closes=True)
+
+
+def endless_head(*_: object) -> Answer:
+    """Header lines on and on."""
+    return Answer(b"HTTP/1.1 200 OK\r\n" + b"X-More: and more\r\n" * 100_000, closes=True)
+
+
 class Case(NamedTuple):
     """A session: what is asked of which server, and how it ends."""
 
@@ -298,6 +327,33 @@ ODD = [
     ),
 ]
 
+SKIPPED = {"frames_shown": FRAMES - FRAMES // SEGMENTS, "segments_skipped": 1, "requests_failed": 4}
+
+
+def cut_short(name: str, answers: Answers, *words: str, url: str = "x.mpd") -> Case:
+    """A session that ends early, and is told to have."""
+    return fails(name, answers, "ended early", *words, url=url, status=1)
+
+
+BROKEN = [
+    cut_short(
+        "416 where a file is resumed", for_file(resumed("416 Range Not Satisfiable")), "416", url="clip.mp4"
+    ),
+    cut_short(
+        "another range than was asked for",
+        for_file(resumed("206 Partial Content", 7)),
+        "asked for from byte",
+        url="clip.mp4",
+    ),
+    cut_short("a file shorter than its Content-Length", for_file(cut_always), url="clip.mp4"),
+    Case("404 of one segment", for_file(gone, "v-2.m4s"), words=("1 skipped",), reported=SKIPPED),
+    Case("a segment shorter than its Content-Length", for_file(cut_always, "v-2.m4s"), reported=SKIPPED),
+    cut_short("404 of every segment", for_file(gone), "404 Not Found"),
+    cut_short("endless headers", endless_head, "a head of more than"),
+    fails("endless headers of a file", endless_head, "a head of more than", url="clip.mp4"),
+    cut_short("endless headers of segments", for_file(endless_head), "a head of more than"),
+]
+
 CASES = {
     f"{kind}: {case.name}": case
     for kind, cases in (
@@ -305,6 +361,7 @@ CASES = {
         ("redirections", REDIRECTS),
         ("codings", CODINGS),
         ("odd servers", ODD),
+        ("broken answers", BROKEN),
     )
     for case in cases
 }

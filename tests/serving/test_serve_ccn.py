@@ -131,8 +131,8 @@ def test_nobody_there_is_one_clear_error() -> None:
     began = time.monotonic()
     refused = play(address, "--transport=udp", status=4).stderr
     assert time.monotonic() - began < 3
-    assert "nobody answered over UDP" in unanswered and "streamgauge serve" in unanswered
-    assert f"nobody has UDP port {address.split(':')[2].split('/')[0]}" in refused
+    assert "no answer over UDP" in unanswered and "streamgauge serve" in unanswered
+    assert f"no program has UDP port {address.split(':')[2].split('/')[0]}" in refused
     assert "find host nobody.invalid" in play("ndn://nobody.invalid/clip/a.mpd", status=4).stderr
     assert "has no host" in play("ndn:///clip/a.mpd", status=2).stderr
 

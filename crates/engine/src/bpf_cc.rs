@@ -2,14 +2,19 @@
 //!
 //! Registered by a link, which the kernel takes back when its last descriptor closes: at our end, or at our death.
 
+use std::path::PathBuf;
+
 use crate::error::{EngineError, Result};
 
-/// What `bpf-cc` is asked.
+/// Arguments of `bpf-cc`.
 #[derive(clap::Args)]
 pub struct BpfCcArgs {
     /// The congestion control.
-    #[arg(value_parser = ["vegas"])]
-    control: String,
+    #[arg(value_parser = ["vegas"], required_unless_present = "object")]
+    control: Option<String>,
+    /// A BPF object with one congestion control (struct_ops), in place of ours.
+    #[arg(long, value_name = "FILE", conflicts_with = "control")]
+    object: Option<PathBuf>,
     /// The name to register it under, unique on the machine.
     #[arg(long, value_parser = kernel_name)]
     name: String,
@@ -17,6 +22,17 @@ pub struct BpfCcArgs {
 
 /// TCP_CA_NAME_MAX (include/net/tcp.h) is 16, with the closing zero.
 const NAME_MOST: usize = 15;
+
+impl BpfCcArgs {
+    fn what(&self) -> String {
+        match (&self.object, &self.control) {
+            (Some(file), _) => format!("give the kernel {} as {}", file.display(), self.name),
+            (None, control) => {
+                format!("give the kernel {} as {}", control.as_deref().unwrap_or_default(), self.name)
+            }
+        }
+    }
+}
 
 fn kernel_name(text: &str) -> std::result::Result<String, String> {
     let fits = (1..=NAME_MOST).contains(&text.len());
@@ -27,15 +43,14 @@ fn kernel_name(text: &str) -> std::result::Result<String, String> {
     }
 }
 
-/// Registers the control, says so, and holds it until stdin closes.
+/// Registers the control, prints a line, and holds it until stdin closes.
 #[cfg(not(feature = "bpf"))]
 pub fn run(args: &BpfCcArgs) -> Result<()> {
-    Err(EngineError::new(
-        format!("give the kernel {} as {}", args.control, args.name),
-        "this streamgauge-engine was built without BPF programs",
-    )
-    .remedy("build it where clang and libelf's headers are: `make setup` as root installs them in a checkout")
-    .code(4))
+    Err(EngineError::new(args.what(), "this streamgauge-engine was built without BPF programs")
+        .remedy(
+            "build it where clang and libelf's headers are: `make setup` as root installs them in a checkout",
+        )
+        .code(4))
 }
 
 #[cfg(feature = "bpf")]
@@ -47,47 +62,79 @@ mod with_bpf {
     use std::path::Path;
     use std::sync::Mutex;
 
-    use libbpf_rs::{ErrorKind, Link, MapCore, ObjectBuilder, PrintLevel, set_print};
+    use libbpf_rs::{ErrorKind, Link, MapCore, MapType, ObjectBuilder, PrintLevel, set_print};
     use serde_json::json;
 
     use super::{BpfCcArgs, EngineError, Result};
 
     static VEGAS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/vegas.bpf.o"));
-    /// Of `struct tcp_congestion_ops` in the program, and of its first member, `name`.
-    const TABLE: &str = "vegas";
+    /// The most bytes of an object that is read.
+    const MOST_BYTES: u64 = 16 << 20;
+    /// Size of `struct tcp_congestion_ops`' member `name`.
     const NAME_BYTES: usize = 16;
     const BTF: &str = "/sys/kernel/btf/vmlinux";
-    /// First kernel whose struct_ops can be held by a link.
+    /// First kernel with struct_ops that a link can hold.
     const LEAST_KERNEL: (u32, u32) = (6, 4);
 
-    /// What libbpf and the kernel's verifier said.
+    /// Messages of libbpf and of the kernel's verifier.
     static SAID: Mutex<String> = Mutex::new(String::new());
 
-    /// Registers the control, says so, and holds it until stdin closes.
+    /// Registers the control, prints a line, and holds it until stdin closes.
     pub fn run(args: &BpfCcArgs) -> Result<()> {
-        let what = format!("give the kernel {} as {}", args.control, args.name);
+        let what = args.what();
         examine_kernel(&what)?;
+        let object = match &args.object {
+            None => VEGAS.to_vec(),
+            Some(file) => read(&what, file)?,
+        };
         set_print(Some((PrintLevel::Warn, |_, text| {
             SAID.lock().expect("no panic holds it").push_str(&text)
         })));
-        let link = register(&args.name).map_err(|error| explain(&what, &error))?;
-        crate::lines::say(&json!({"event": "ready", "control": args.control, "name": args.name}));
+        let link = register(&object, &args.name, &what)?;
+        crate::lines::say(
+            &json!({"event": "ready", "control": args.control, "object": args.object, "name": args.name}),
+        );
         let _ = std::io::copy(&mut stdin().lock().by_ref(), &mut std::io::sink());
         drop(link);
         Ok(())
     }
 
-    fn register(name: &str) -> libbpf_rs::Result<Link> {
-        let mut program = ObjectBuilder::default().open_memory(VEGAS)?;
-        for mut map in program.maps_mut().filter(|map| map.name() == TABLE) {
-            let table = map.initial_value_mut().expect("a table has members");
+    fn read(what: &str, file: &Path) -> Result<Vec<u8>> {
+        let failed = |error: &std::io::Error| EngineError::io(what, error).at(file).code(3);
+        let mut bytes = Vec::new();
+        let opened = std::fs::File::open(file).map_err(|error| failed(&error))?;
+        opened.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
+        if bytes.len() as u64 > MOST_BYTES {
+            let why = format!("{} has more than {MOST_BYTES} bytes", file.display());
+            return Err(EngineError::new(what, why).remedy("strip it with llvm-strip -g").code(3));
+        }
+        Ok(bytes)
+    }
+
+    fn register(object: &[u8], name: &str, what: &str) -> Result<Link> {
+        let failed = |error: libbpf_rs::Error| explain(what, &error);
+        let mut builder = ObjectBuilder::default();
+        let mut program = builder.open_memory(object).map_err(failed)?;
+        let mut tables = 0;
+        for mut map in program.maps_mut().filter(|map| map.map_type() == MapType::StructOps) {
+            tables += 1;
+            let Some(table) = map.initial_value_mut().filter(|table| table.len() >= NAME_BYTES) else {
+                continue;
+            };
             table[..NAME_BYTES].fill(0);
             table[..name.len()].copy_from_slice(name.as_bytes());
         }
-        let mut program = program.load()?;
-        let mut table = program.maps_mut().find(|map| map.name() == TABLE).expect("the program has a table");
-        // The link keeps table and programs in the kernel when the object goes.
-        table.attach_struct_ops()
+        if tables != 1 {
+            let why = format!("the object has {tables} tables of struct_ops");
+            return Err(EngineError::new(what, why)
+                .remedy("give it exactly one struct tcp_congestion_ops, in SEC(\".struct_ops\") or \".struct_ops.link\"")
+                .code(2));
+        }
+        let mut program = program.load().map_err(failed)?;
+        let mut table =
+            program.maps_mut().find(|map| map.map_type() == MapType::StructOps).expect("it has one");
+        // The link keeps table and programs in the kernel when the object is dropped.
+        table.attach_struct_ops().map_err(failed)
     }
 
     fn examine_kernel(what: &str) -> Result<()> {
@@ -97,7 +144,9 @@ mod with_bpf {
         if version(release).is_some_and(|found| found < LEAST_KERNEL) {
             let (major, minor) = LEAST_KERNEL;
             return Err(lacking(
-                format!("this kernel ({release}) is older than {major}.{minor}, whose links hold BPF tables"),
+                format!(
+                    "this kernel ({release}) is older than {major}.{minor}, the first with links to BPF tables"
+                ),
                 &format!("boot {major}.{minor} or newer, or load the kernel's own module if it has one"),
             ));
         }
@@ -110,14 +159,16 @@ mod with_bpf {
         Ok(())
     }
 
-    /// Major and minor number of a kernel release.
+    /// Returns the major and minor number of a kernel release.
     pub(super) fn version(release: &str) -> Option<(u32, u32)> {
         let mut parts = release.split(|c: char| !c.is_ascii_digit());
         Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
     }
 
     fn explain(what: &str, error: &libbpf_rs::Error) -> EngineError {
-        if error.kind() == ErrorKind::PermissionDenied {
+        let said = SAID.lock().expect("no panic holds it").clone();
+        // The verifier refuses a program with EACCES, too; it has a log then.
+        if error.kind() == ErrorKind::PermissionDenied && !said.contains("LOAD LOG") {
             return EngineError {
                 errno: Some(nix::libc::EPERM),
                 ..EngineError::new(what, "the kernel refused")
@@ -128,10 +179,9 @@ mod with_bpf {
         if error.kind() == ErrorKind::AlreadyExists {
             return EngineError::new(what, "the name is taken").remedy("choose another").code(2);
         }
-        let said = SAID.lock().expect("no panic holds it");
-        eprint!("{said}");
+        crate::lines::complain(said.trim_end());
         let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default().trim();
-        EngineError::new(what, format!("{error} ({last})")).remedy("stderr has what the kernel said").code(4)
+        EngineError::new(what, format!("{error} ({last})")).remedy("stderr has the kernel's log").code(4)
     }
 }
 

@@ -41,13 +41,13 @@ enum Command {
     Node(ConfigArgs),
     /// Counts a flow's packets at an end, independently of the link.
     Witness(ConfigArgs),
-    /// Plays an RTSP URL without a window and reports what came.
+    /// Plays an RTSP URL without a window and reports the received media.
     Play(play::PlayArgs),
-    /// Serves the files of a folder by RTSP until it is told to stop.
+    /// Serves the files of a folder by RTSP until it is stopped.
     Serve(serve::ServeArgs),
-    /// Answers players of HTTP out of what it asks elsewhere, until it is told to stop.
+    /// Answers players of HTTP with data from another server until it is stopped.
     Proxy(proxy::ProxyArgs),
-    /// Gives the kernel a congestion control that it lacks, until stdin closes or this process dies.
+    /// Loads a congestion control into the kernel, until stdin closes or this process ends.
     BpfCc(bpf_cc::BpfCcArgs),
 }
 
@@ -94,13 +94,13 @@ pub fn main() -> ExitCode {
         Command::Proxy(args) => ("proxy", done(proxy::run(&args))),
         Command::BpfCc(args) => ("bpf-cc", done(bpf_cc::run(&args))),
     };
-    match outcome {
+    match outcome.and_then(|code| crate::lines::check_output().map(|()| code)) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             if called_by_the_public_name() {
                 crate::lines::say_wrong(&format!("streamgauge: {error}"));
             } else {
-                eprintln!("streamgauge-engine {name}: {error}");
+                crate::lines::complain(&format!("streamgauge-engine {name}: {error}"));
             }
             if matches!(name, "bpf-cc" | "gauge" | "link" | "node" | "preflight" | "sides" | "witness") {
                 crate::lines::say_error(&error);
@@ -110,17 +110,19 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// `streamgauge serve`, `play` and `proxy` are this program under another name, with the exit codes of theirs.
+/// Returns whether this program runs as `streamgauge serve`, `play` or `proxy`, with their exit codes.
 fn called_by_the_public_name() -> bool {
     std::env::args().next().is_some_and(|name| name.starts_with("streamgauge ") || name == "streamgauge")
 }
 
-/// Help, or what is wrong with the arguments.
+/// Prints help, or the fault in the arguments.
 fn usage(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() || !called_by_the_public_name() {
-        error.exit();
+        let written = error.print();
+        let lost = written.is_err_and(|e| e.kind() != std::io::ErrorKind::BrokenPipe);
+        return ExitCode::from(if lost && !error.use_stderr() { 4 } else { error.exit_code() as u8 });
     }
-    // What is wrong, and on lines of their own the arguments that are missing; usage and hints follow a blank line.
+    // The fault, and the missing arguments on lines of their own; usage and hints follow a blank line.
     let text = error.to_string();
     let wrong: Vec<&str> = text.lines().map(str::trim).take_while(|line| !line.is_empty()).collect();
     crate::lines::say_wrong(&format!("streamgauge: {}", wrong.join(" ").trim_start_matches("error: ")));

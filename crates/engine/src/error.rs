@@ -1,29 +1,29 @@
-//! One failure, told so that the reader knows what to do.
+//! One failure, with its remedy for the reader.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use streamgauge_record::RecordError;
 
-/// What failed, where, why, and the remedy.
+/// The failed action, its place, the cause, and the remedy.
 #[derive(Debug)]
 pub struct EngineError {
-    /// What was being done: "open interface veth0".
+    /// The action: "open interface veth0".
     pub what: String,
     /// The file concerned, if any.
     pub path: Option<PathBuf>,
-    /// The kernel's error number, if it came from there.
+    /// The kernel's error number, if the kernel reported it.
     pub errno: Option<i32>,
     /// Why it failed.
     pub why: String,
-    /// What the reader can do; may be empty.
+    /// The remedy for the reader; may be empty.
     pub remedy: String,
     /// The process's exit code: 1 a failure at run time, 2 a bad configuration, 4 this machine cannot.
     pub code: u8,
 }
 
 impl EngineError {
-    /// A failure at run time.
+    /// Returns a failure at run time.
     pub fn new(what: impl Into<String>, why: impl fmt::Display) -> Self {
         EngineError {
             what: what.into(),
@@ -34,11 +34,11 @@ impl EngineError {
             code: 1,
         }
     }
-    /// An IO error.
+    /// Returns an IO error.
     pub fn io(what: impl Into<String>, error: &std::io::Error) -> Self {
         EngineError { errno: error.raw_os_error(), ..Self::new(what, error) }
     }
-    /// An error of the record.
+    /// Returns an error of the record.
     pub fn record(error: &RecordError) -> Self {
         let plain = Self::new("write", error);
         match error {
@@ -51,19 +51,19 @@ impl EngineError {
             _ => plain,
         }
     }
-    /// A mistake in `path`, which the caller wrote.
+    /// Returns a mistake in `path`, which the caller wrote.
     pub fn config(path: &Path, why: impl fmt::Display) -> Self {
         EngineError { path: Some(path.to_owned()), code: 2, ..Self::new("read the configuration", why) }
     }
-    /// With what the reader can do.
+    /// Adds the remedy for the reader.
     pub fn remedy(self, remedy: impl Into<String>) -> Self {
         EngineError { remedy: remedy.into(), ..self }
     }
-    /// With the file concerned.
+    /// Adds the file concerned.
     pub fn at(self, path: &Path) -> Self {
         EngineError { path: Some(path.to_owned()), ..self }
     }
-    /// With an exit code.
+    /// Sets the exit code.
     pub fn code(self, code: u8) -> Self {
         EngineError { code, ..self }
     }
@@ -83,5 +83,5 @@ impl fmt::Display for EngineError {
     }
 }
 
-/// What every fallible step here returns.
+/// The result of every fallible step here.
 pub type Result<T> = std::result::Result<T, EngineError>;

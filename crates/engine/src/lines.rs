@@ -1,9 +1,9 @@
 //! JSON lines: commands in, answers out.
 
-use std::io::{BufRead, Write};
+use std::io::{BufRead, ErrorKind, Write};
 use std::os::fd::{AsFd, AsRawFd};
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::sync::{Arc, OnceLock};
 
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use serde::{Deserialize, Serialize};
@@ -13,29 +13,54 @@ use streamgauge_base::Event;
 use crate::error::{EngineError, Result};
 use crate::sys::columns;
 
+/// The first failure to write to standard output.
+static UNWRITTEN: OnceLock<std::io::Error> = OnceLock::new();
+
+/// Refuses a run with a lost answer: standard output no longer accepted a line, as on a full disk.
+pub fn check_output() -> Result<()> {
+    UNWRITTEN.get().map_or(Ok(()), |error| {
+        let failed = EngineError::io("write to standard output", error);
+        Err(failed.remedy("free some space, or redirect it").code(4))
+    })
+}
+
+/// Writes at once. A reader that has left is no error; any other is kept for [`check_output`].
+fn put(text: &str) {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            let _ = UNWRITTEN.set(error);
+        }
+        _ => {}
+    }
+}
+
+/// Prints a line on stderr. One that cannot be written, where `eprintln!` would panic, changes no exit status.
+pub fn complain(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
+
 /// Prints one object as one line. A caller that has gone away is no error here: it shows as the end of stdin.
 pub fn say(value: &impl Serialize) {
     if let Ok(mut line) = serde_json::to_string(value) {
         line.push('\n');
-        let mut out = std::io::stdout().lock();
-        let _ = out.write_all(line.as_bytes()).and_then(|()| out.flush());
+        put(&line);
     }
 }
 
-/// Prints text for people, at once, folded on a terminal. A reader who has gone is no error.
+/// Prints text for people, at once, folded on a terminal. A reader that has left is no error.
 pub fn say_text(text: &str) {
-    let mut out = std::io::stdout().lock();
-    let text = columns(out.as_fd()).map_or_else(|| text.into(), |columns| folded(text, columns));
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    let columns = columns(std::io::stdout().as_fd());
+    put(&columns.map_or_else(|| text.into(), |columns| folded(text, columns)));
 }
 
-/// Prints on stderr what is wrong, folded on a terminal.
+/// Prints a fault on stderr, folded on a terminal.
 pub fn say_wrong(text: &str) {
     let columns = columns(std::io::stderr().as_fd());
-    eprintln!("{}", columns.map_or_else(|| text.into(), |columns| folded(text, columns)));
+    complain(&columns.map_or_else(|| text.into(), |columns| folded(text, columns)));
 }
 
-/// Text whose lines are at most `columns` long, but for words that are longer; what follows a line's first is
+/// Returns text in lines of at most `columns`, except for longer words; all lines after the first are
 /// indented.
 pub fn folded(text: &str, columns: usize) -> String {
     let mut found = String::with_capacity(text.len());
@@ -56,7 +81,7 @@ pub fn folded(text: &str, columns: usize) -> String {
     found
 }
 
-/// What a machine has said whose time zero is `zero_ns`, CLOCK_MONOTONIC.
+/// Returns a machine's event as JSON; the machine's time zero is `zero_ns`, CLOCK_MONOTONIC.
 pub fn told(event: &Event, zero_ns: i64) -> Value {
     json!({
         "t_monotonic_ns": zero_ns + event.at.as_nanos() as i64, "name": event.name,
@@ -72,7 +97,7 @@ pub fn say_error(error: &EngineError) {
     }));
 }
 
-/// What a caller may ask of a running subcommand.
+/// Commands of a caller to a running subcommand.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "cmd", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Command {
@@ -91,7 +116,7 @@ pub enum Command {
     Status,
 }
 
-/// Commands from stdin, read by a thread of their own so that nobody waits for them.
+/// Commands from stdin, read by a thread of their own, which blocks no other.
 pub struct Commands {
     receiver: Receiver<std::result::Result<Command, String>>,
     wake: Arc<EventFd>,
@@ -112,12 +137,20 @@ impl Commands {
         Ok(Commands { receiver, wake })
     }
 
-    /// Readable (POLLIN) when a command may be waiting.
+    /// Returns the descriptor, readable (POLLIN) when a command may be waiting.
     pub fn fd(&self) -> i32 {
         self.wake.as_raw_fd()
     }
 
-    /// The next command; the end of stdin reads as [`Command::Stop`].
+    /// Makes [`Commands::fd`] readable from another thread.
+    pub fn waker(&self) -> impl Fn() + Send + 'static {
+        let wake = Arc::clone(&self.wake);
+        move || {
+            let _ = wake.write(1);
+        }
+    }
+
+    /// Returns the next command; the end of stdin reads as [`Command::Stop`].
     pub fn next(&self) -> Result<Option<Command>> {
         let _ = self.wake.read();
         match self.receiver.try_recv() {
@@ -149,7 +182,8 @@ fn shorten(line: &str) -> String {
     line.chars().take(80).collect()
 }
 
-/// A plain description of a JSON value's shape errors; used where serde's own text would not name the key.
+/// Returns a plain description of a JSON value's shape errors; used where serde's own text would not name the
+/// key.
 pub fn bad_field(key: &str, why: &str) -> EngineError {
     EngineError { code: 2, ..EngineError::new("read the configuration", format!("{key}: {why}")) }
 }

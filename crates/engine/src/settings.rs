@@ -8,7 +8,7 @@ use crate::error::{EngineError, Result};
 /// Nanoseconds of each unit that a time may be written in.
 const UNITS: [(&str, f64); 4] = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
 
-/// `plain` with each `NAME=VALUE` in its place.
+/// Returns `plain` with each `NAME=VALUE` in its place.
 pub fn with_overrides(
     plain: Value,
     overrides: &[String],
@@ -32,7 +32,7 @@ pub fn with_overrides(
     Ok(settings)
 }
 
-/// A positive number of seconds, at most a day.
+/// Returns a positive number of seconds, at most a day.
 pub fn seconds(text: &str) -> std::result::Result<Duration, String> {
     let value: f64 = text.parse().map_err(|_| "not a number of seconds".to_string())?;
     if !(value > 0.0 && value <= 86_400.0) {
@@ -41,7 +41,7 @@ pub fn seconds(text: &str) -> std::result::Result<Duration, String> {
     Ok(Duration::from_nanos((value * 1e9) as u64))
 }
 
-/// A time with its unit in nanoseconds, JSON as it is, and anything else as a word.
+/// Returns a time with its unit in nanoseconds, JSON as it is, and anything else as a word.
 fn value_of(text: &str) -> Value {
     let time = UNITS.iter().find_map(|(unit, ns)| {
         let number = text.strip_suffix(unit)?.trim_end();

@@ -24,13 +24,13 @@ pub fn clock_ns(clock: libc::clockid_t) -> i64 {
     ts.tv_sec * 1_000_000_000 + ts.tv_nsec
 }
 
-/// CLOCK_MONOTONIC in ns.
+/// Returns CLOCK_MONOTONIC in ns.
 #[inline]
 pub fn monotonic_ns() -> i64 {
     clock_ns(libc::CLOCK_MONOTONIC)
 }
 
-/// How many columns a terminal has; none if `fd` is none, or does not say.
+/// Returns the columns of a terminal; none if `fd` is no terminal, or does not report them.
 pub fn columns(fd: BorrowedFd<'_>) -> Option<usize> {
     let mut size = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
     // SAFETY: `size` is a valid out-pointer of the type that the request asks for.
@@ -57,7 +57,7 @@ pub fn get_option<T: Copy>(fd: BorrowedFd<'_>, level: i32, name: i32) -> io::Res
     }
 }
 
-/// A new socket, closed on exec.
+/// Returns a new socket, closed on exec.
 pub fn socket(domain: i32, kind: i32, protocol: i32) -> io::Result<OwnedFd> {
     // SAFETY: a fresh descriptor has no other owner.
     unsafe {
@@ -66,7 +66,7 @@ pub fn socket(domain: i32, kind: i32, protocol: i32) -> io::Result<OwnedFd> {
     }
 }
 
-/// The file of a network namespace: a name in /run/netns, or a path if it has a slash.
+/// Returns the file of a network namespace: a name in /run/netns, or a path if it has a slash.
 pub fn netns_path(name: &str) -> PathBuf {
     if name.contains('/') { PathBuf::from(name) } else { Path::new("/run/netns").join(name) }
 }
@@ -80,7 +80,7 @@ pub fn enter_netns(name: &str) -> Result<()> {
         .map_err(|e| EngineError::io("enter network namespace", &e.into()).at(&path))
 }
 
-/// The index of an interface in the calling thread's network namespace.
+/// Returns the index of an interface in the calling thread's network namespace.
 pub fn interface_index(name: &str) -> Result<i32> {
     nix::net::if_::if_nametoindex(name)
         .map(|index| index as i32)
@@ -98,8 +98,8 @@ pub fn die_with_parent(parent: i32) -> Result<()> {
     Ok(())
 }
 
-/// CPU time that a hypervisor has kept from this machine since it started, all CPUs together, in seconds. Lateness that
-/// no scheduling class can prevent comes from there.
+/// Returns the CPU time that a hypervisor has kept from this machine since it started, all CPUs together, in
+/// seconds. It causes lateness that no scheduling class can prevent.
 pub fn stolen_seconds() -> f64 {
     let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
     // "cpu user nice system idle iowait irq softirq steal ...", in ticks.
@@ -108,7 +108,7 @@ pub fn stolen_seconds() -> f64 {
     ticks.unwrap_or(0.0) / unsafe { libc::sysconf(libc::_SC_CLK_TCK) } as f64
 }
 
-/// CPU time of this process in seconds.
+/// Returns the CPU time of this process in seconds.
 pub fn cpu_seconds() -> f64 {
     clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID) as f64 / 1e9
 }
@@ -118,24 +118,24 @@ pub fn cpu_seconds() -> f64 {
 pub struct Cpu {
     /// In its own code.
     pub user_s: f64,
-    /// In the kernel on its behalf: system calls, and what interrupts do meanwhile.
+    /// In the kernel on its behalf: system calls, and interrupts meanwhile.
     pub system_s: f64,
 }
 
 impl Cpu {
-    /// Both.
+    /// Returns the sum of both.
     pub fn total_s(&self) -> f64 {
         self.user_s + self.system_s
     }
 
-    /// Since `before`.
+    /// Returns the times since `before`.
     pub fn since(&self, before: Cpu) -> Cpu {
         Cpu { user_s: self.user_s - before.user_s, system_s: self.system_s - before.system_s }
     }
 }
 
-/// CPU time of the calling thread, and how often another took its CPU. The sum is exact, its two parts are shares by
-/// ticks.
+/// Returns the CPU time of the calling thread, and how often another took its CPU. The sum is exact, its two
+/// parts are shares by ticks.
 pub fn thread_cpu() -> (Cpu, i64) {
     // SAFETY: `rusage` is plain C data, for which zero is a value, and a valid out-pointer.
     let usage = unsafe {
@@ -147,7 +147,7 @@ pub fn thread_cpu() -> (Cpu, i64) {
     (Cpu { user_s: seconds(usage.ru_utime), system_s: seconds(usage.ru_stime) }, usage.ru_nivcsw)
 }
 
-/// Asks for as many descriptors as `wanted`, at most what this process may have; how many it has then.
+/// Requests as many descriptors as `wanted`, within this process's limit; returns the number it has then.
 pub fn raise_descriptors(wanted: u64) -> Option<u64> {
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).ok()?;
     if soft < wanted {
@@ -175,7 +175,7 @@ pub fn sleep_until(at: i64) {
     }
 }
 
-/// What this thread was allowed.
+/// Permissions granted to this thread.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RealTime {
     /// The FIFO priority, or `None` for the normal class.
@@ -191,7 +191,7 @@ impl RealTime {
         let mut class = RealTime { fifo: None, mlock: false };
         // SAFETY: plain integers and a valid structure.
         unsafe {
-            // Without effect under FIFO, decisive in the normal class, whose default slack is 50 us.
+            // Without effect under FIFO, decisive in the normal class, which has a default slack of 50 us.
             libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0);
             let Some(priority) = priority else { return class };
             let parameters = libc::sched_param { sched_priority: priority };
@@ -204,14 +204,14 @@ impl RealTime {
         class
     }
 
-    /// Back to the normal class, for work that is not urgent.
+    /// Returns to the normal class, for work that is not urgent.
     pub fn leave(&self) {
         let parameters = libc::sched_param { sched_priority: 0 };
         // SAFETY: a valid structure.
         unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &parameters) };
     }
 
-    /// In the protocol's words.
+    /// Returns its name in the protocol.
     pub fn name(&self) -> String {
         match self.fifo {
             Some(priority) => format!("SCHED_FIFO {priority}"),
@@ -220,7 +220,8 @@ impl RealTime {
     }
 }
 
-/// What could be had without swapping (`MemAvailable` of /proc/meminfo); `None` if the kernel does not say.
+/// Returns the memory available without swapping (`MemAvailable` of /proc/meminfo); `None` if the kernel does
+/// not report it.
 pub fn available_memory_bytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;

@@ -56,8 +56,9 @@ fn carries_tcp() {
     for lost in ["ring_drops", "send_errors", "slab_drops", "truncated", "checksum_missing"] {
         assert_eq!(stats[lost], 0, "{lost}");
     }
-    // What iperf3 says it received in 4 s, and what the link says it carried: payload against Ethernet bytes, what
-    // was sent twice, what was still in the queue when iperf3 stopped counting, and its own control connection.
+    // The bytes that iperf3 reports as received in 4 s, and the bytes that the link reports as carried:
+    // payload against Ethernet bytes, retransmissions, the queue's content when iperf3 stopped counting, and
+    // its own control connection.
     let received = iperf["end"]["sum_received"]["bytes"].as_f64().unwrap();
     let again = iperf["end"]["sum_sent"]["retransmits"].as_f64().unwrap();
     let carried = stats["left"][0]["bytes"].as_f64().unwrap();
@@ -122,7 +123,7 @@ fn preflight_measures_both_directions() {
     let events: Vec<Value> = serde_json::from_str(&events).unwrap();
     // The settings at the start, five of them, and the one change.
     assert_eq!((events.len(), events.last().unwrap()), (6, &change), "{events:?}");
-    // What the pre-flight did is in no count of the trial, unless it gave up before its packets had come through.
+    // The pre-flight's packets are in no count of the trial, unless it gave up before they had arrived.
     let counted = (&stats["before_start"]["packets"], &stats["rows"]);
     judge.expect(counted == (&json!(0), &json!(0)), format_args!("{counted:?} packets and rows counted"));
     judge.end();
@@ -236,7 +237,7 @@ fn streams_cross_the_link() {
     judge.expect(received == 500_000, format_args!("{received} B of the file came"));
     judge.expect(player["received_bytes"].as_u64().unwrap() > 125_000, &player);
     judge.expect(shown.iter().any(|e| e["name"] == "media_end"), "the clip did not come to its end");
-    // Linux reports twice what was asked for, which is what it uses for its own overhead too.
+    // Linux reports twice the requested size, which it uses for its own overhead too.
     assert_eq!(
         (&file["send_buffer_bytes"], &sink["receive_buffer_bytes"]),
         (&json!(131_072), &json!(131_072))
@@ -261,7 +262,7 @@ fn enters_at_the_router_root() {
 fn enters_at_the_router() {
     let bed = Bed::new(1);
     bed.add_cross(1);
-    // Everything that passes the first stage is lost; what enters at the router does not pass it.
+    // Everything that passes the first stage is lost; packets that enter at the router do not pass it.
     let (down, up) = hessler();
     let loss = json!({"name": "loss", "kind": {"loss": {"model": {"bernoulli": {"probability": 1.0}}}}});
     let down = [vec![loss], down.as_array().unwrap().clone()].concat();
@@ -315,7 +316,7 @@ fn faults() {
         sh("ip netns del server; ip netns del client; sleep 0.1");
         found
     };
-    // A fault of one packet in so many shows where there are so many.
+    // A fault of one packet in many shows where there are enough packets.
     let mut judge = Judge::begin();
     let (stats, ..) = trial("drop_row");
     judge.expect(stats["conservation"] != json!([]), "drop_row");
@@ -335,7 +336,7 @@ fn faults() {
         stats["left"].as_array().unwrap().iter().find(|r| r["flow"] == 0 && r["dir"] == "down").unwrap();
     judge.expect(witness["flows"][0]["rx_packets"] != left["packets"], "swap_flows");
 
-    // Want of the processor makes a path neither faster nor shorter, and its queue no smaller.
+    // A busy processor makes a path neither faster nor shorter, and its queue no smaller.
     for (fault, word) in
         [("half_rate", "rate is"), ("ignore_limit", "refused none"), ("wrong_delay", "delay is")]
     {
@@ -365,7 +366,7 @@ fn a_full_disk_is_an_error() {
     let plan = with_apps(bed.plan(1.0, down, up, 1), &[cbr(100, 100)]);
     let mut link = bed.link(&plan, json!({}));
     let mut server = bed.node(&plan, 0, "server");
-    // What is left of the disk goes to somebody else.
+    // The rest of the disk is filled by another file.
     sh(&format!("head -c 1M /dev/zero > {}/full || true", bed.out.display()));
     let t0 = link.start_now();
     server.start_at(t0);

@@ -9,7 +9,7 @@ use bed::{Way, engine, eventually, obstacle, sandbox_command};
 
 const WAYS: [Way; 2] = [Way::Root, Way::User];
 
-/// The ways that this machine has; says why one is left out.
+/// Returns the ways that this machine has; prints why one is left out.
 fn ways() -> impl Iterator<Item = Way> {
     WAYS.into_iter().filter(|&way| match obstacle(way) {
         Some(why) => {
@@ -84,7 +84,7 @@ fn runs_players_without_privileges() {
 #[test]
 fn a_player_inherits_nothing_but_its_three_streams() {
     for way in ways() {
-        // 7 stands for the machine's lock, which whoever held it would keep.
+        // 7 represents the machine's lock, which any holder would keep.
         let script = format!(
             "exec 7</dev/zero; {} run-as -- sh -c 'test -e /proc/self/fd/7 && echo LEAK; echo done'",
             engine()
@@ -94,7 +94,7 @@ fn a_player_inherits_nothing_but_its_three_streams() {
     }
 }
 
-/// Processes whose command line contains `mark`, as (pid, command line).
+/// Returns the processes with `mark` in their command line, as (pid, command line).
 fn marked(mark: &str) -> Vec<(i32, String)> {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());

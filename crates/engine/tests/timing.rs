@@ -117,8 +117,8 @@ fn departures() {
     read(&server, &mut left);
     read(&client, &mut arrived);
 
-    // The ideal: each packet is sent when it arrives or when the one before it is through, then is delayed. What was
-    // refused, in a burst of a sender that was kept from sending, takes no time.
+    // The ideal: each packet is sent when it arrives or when the one before it is through, then is delayed. A
+    // packet that was refused, in a burst of a sender that was kept from sending, uses no time.
     let service = FRAME as i64 * 8 * 1_000_000_000 / RATE;
     let mut free = 0;
     let mut errors: Vec<i64> = Vec::new();
@@ -144,8 +144,8 @@ fn departures() {
         "lateness by the link itself: {}; CPU {} s, stolen {} s",
         stats["lateness_ns"], stats["cpu_s"], stats["stolen_s"]
     );
-    // Never early: a packet cannot overtake its own ideal by more than the noise of two stamps. And however busy the
-    // machine, of thousands one finds it free.
+    // Never early: a packet cannot overtake its own ideal by more than the noise of two stamps. On any
+    // machine, however busy, one of thousands finds it free.
     assert!(at(0.0) > -50.0 && at(0.0) < 900.0, "{}", at(0.0));
     judge.expect(errors.len() > 990 * seconds as usize, format_args!("{} arrived", errors.len()));
     judge.expect(at(0.5) < 500.0, format_args!("half were {} us late", at(0.5)));

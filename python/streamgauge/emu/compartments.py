@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import streamgauge
+from streamgauge.emu.control_groups import ControlGroups
 from streamgauge.emu.errors import TrialBrokenError
 from streamgauge.emu.helper import Helper
 from streamgauge.emu.inside import FIRST_RUNS, WORK
@@ -54,6 +55,10 @@ LIMITS = {
     "nproc": MOST_PROCESSES,
 }
 """Bounds of each process, by setrlimit(2)."""
+MOST_SOCKETS = 16_384
+"""Of a side's network: what they hold is no process's memory and no file."""
+GROUP = {"pids": MOST_PROCESSES, "memory": RESIDENT_BYTES + ROOM_BYTES}
+"""Bounds of a side's control group: its files and the kernel's own memory, such as pipes, count."""
 CROWDED = MOST_PROCESSES * 3 // 4
 """Processes and threads from which on a side is ended: at its bound a program may fail unseen."""
 
@@ -74,6 +79,8 @@ class Compartment:
     pid: int = 0
     #: Inode of its pid namespace.
     namespace: int = 0
+    #: That bounds it, where there is one.
+    groups: ControlGroups = field(default_factory=ControlGroups)
     #: Why it was ended before the trial was over, a sentence each.
     faults: list[str] = field(default_factory=list)
 
@@ -116,7 +123,7 @@ class Compartment:
             parts += ["--netns", self.netns]
         parts += ["--side", str(self.pid), "--uid", str(self.uid), "--gid", str(self.uid)]
         parts += [part for name, value in LIMITS.items() for part in ("--limit", f"{name}={value}")]
-        return [*parts, "--", *command]
+        return [*self.groups.entering(self.name), *parts, "--", *command]
 
     @contextmanager
     def children(self) -> Iterator[None]:
@@ -132,6 +139,19 @@ class Compartment:
         finally:
             os.close(theirs)
             os.close(ours)
+
+    def stop(self, why: str) -> None:
+        """Ends all that runs in here, once; `why` completes a sentence that begins with its side."""
+        if not self.faults:
+            self.faults.append(f"its {self.side} {why}, and was ended")
+            os.kill(self.pid, signal.SIGTERM)
+
+    def sockets(self) -> int:
+        """How many its network has, if that is its own; 0 of one that has ended."""
+        if self.has_network:
+            with suppress(TrialBrokenError, ValueError, IndexError):
+                return int(self.read_net("sockstat").split()[2])
+        return 0
 
     def read_net(self, *files: str) -> str:
         """What files of /proc/net say in its network."""
@@ -154,6 +174,7 @@ class Compartments:
 
     all: list[Compartment]
     helper: Helper | None = None
+    groups: ControlGroups = field(default_factory=ControlGroups)
 
     @classmethod
     def plan(
@@ -189,14 +210,17 @@ class Compartments:
         file.write_text(json.dumps(config), encoding="utf-8")
         self.helper = Helper("the sandbox of the flows", [engine, "sides", "--config", str(file)], log)
         pids = self.helper.expect("ready")["sides"]
+        if self.all and self.all[0].way == "root":
+            self.groups = ControlGroups.make((one.name for one in self.all), GROUP, WORK / "groups")
         for one in self.all:
-            one.pid = pids[one.name]
+            one.pid, one.groups = pids[one.name], self.groups
+            self.groups.hold(one.name, one.pid)
             one.namespace = Path(f"/proc/{one.pid}/ns/pid").stat().st_ino
             if FIRST_RUNS.is_dir():
                 shutil.copytree(FIRST_RUNS, one.cache, dirs_exist_ok=True)
 
     def watch(self) -> None:
-        """Ends a compartment whose processes are too many, or have too much memory."""
+        """Ends a compartment whose processes or sockets are too many, or have too much memory."""
         used = {one.namespace: [0, 0] for one in self.all}
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit():
@@ -214,14 +238,18 @@ class Compartments:
                 what = f"ran {tasks} processes and threads at once (bound {CROWDED})"
             elif resident > RESIDENT_BYTES:
                 what = f"had {resident >> 20} MiB in memory (bound {RESIDENT_BYTES >> 20} MiB)"
-            if what and not one.faults:
-                one.faults.append(f"its {one.side} {what}, and was ended")
-                os.kill(one.pid, signal.SIGTERM)
+            elif (sockets := one.sockets()) > MOST_SOCKETS:
+                what = f"had {sockets} sockets at once (bound {MOST_SOCKETS})"
+            elif self.groups.has_killed(one.name):
+                what = f"used {GROUP['memory'] >> 20} MiB in all, the kernel's memory for it included"
+            if what:
+                one.stop(what)
 
     def end(self) -> None:
         """Ends all that runs in any."""
         if self.helper is not None:
             self.helper.end()
+        self.groups.end()
 
 
 class _Users:
@@ -254,7 +282,7 @@ def _as_data(one: Compartment) -> dict[str, object]:
     flow = one.flow
     helpers = flow.folder / "helpers"
     helpers.mkdir(parents=True, exist_ok=True)
-    readable = [WORK / "bin", helpers, *outside(flow, one.side)]
+    readable = [WORK / "bin", helpers]
     if flow.media is not None:
         readable.append(flow.media)
     return {
@@ -265,6 +293,7 @@ def _as_data(one: Compartment) -> dict[str, object]:
         "owner": one.owner,
         "writable": [str(path) for path in (flow.out(one.side), flow.shared(one.side), one.cache)],
         "readable": [str(path) for path in readable],
+        "outside": [str(path) for path in outside(flow, one.side)],
     }
 
 

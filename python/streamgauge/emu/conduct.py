@@ -18,6 +18,7 @@ from streamgauge.emu.compartments import Compartments
 from streamgauge.emu.controls import by_linux_name
 from streamgauge.emu.errors import TrialBrokenError
 from streamgauge.emu.helper import Helper
+from streamgauge.emu.overhearing import Overhearing
 from streamgauge.emu.path_pairs import PathPair
 from streamgauge.emu.process import Running, furnish, start
 from streamgauge.emu.trial_request import TrialRequest
@@ -27,6 +28,7 @@ from streamgauge.systems.adapter import SIDES, Clock, Collected, FlowSetup, Proc
 from streamgauge.systems.adapters import adapter_for
 from streamgauge.systems.collecting import collect
 from streamgauge.systems.command import UNSUPPORTED
+from streamgauge.systems.player_files import FileRefusedError
 from streamgauge.systems.processes import main_process
 from streamgauge.systems.relay import RelaySetup
 
@@ -38,6 +40,8 @@ GRACE_S = 2.0
 """How long processes may take to end once asked."""
 WATCH_S = 1.0
 """How often the scheduler's accounts are read and progress is told."""
+LIVE_WATCH_S = 0.25
+"""The same of a trial that somebody watches."""
 
 
 @dataclass(kw_only=True)
@@ -79,6 +83,7 @@ class Conductor:
     #: Of each flow, the processes whose ends are their sides'.
     _main: dict[str, list[Process]] = field(default_factory=dict)
     _stats: dict[str, Any] | None = None
+    _overhearing: Overhearing = field(default_factory=Overhearing)
 
     def run(self) -> dict[str, Any]:
         """Everything from preparing the servers to the last count."""
@@ -152,12 +157,17 @@ class Conductor:
             found[flow.name] = net.unread_bytes(where).get(flow.player_ip, 0)
         return found
 
-    def _start(self, flow: FlowSetup, spec: Process) -> Running:
+    def _start(self, flow: FlowSetup, spec: Process) -> list[Running]:
+        """Starts a process. Returns it, or nothing if an earlier one of its side has replaced its folder."""
         is_main = any(spec is main for main in self._main[flow.name])
         compartment = self.compartments.of(flow, spec.side)
-        one = start(flow, spec, is_main=is_main, compartment=compartment)
+        try:
+            one = start(flow, spec, is_main=is_main, compartment=compartment)
+        except FileRefusedError as error:
+            compartment.stop(f"replaced a file of its process {spec.name}, which {error}")
+            return []
         self.running.append(one)
-        return one
+        return [one]
 
     def _prepare(self) -> None:
         """Starts what must run before t = 0 and waits until it is ready: relays, then sides at once, the
@@ -179,7 +189,8 @@ class Conductor:
         while queues:
             for queue in queues:
                 while queue.left and queue.is_ready():
-                    queue.last = self._start(queue.flow, queue.left.popleft())
+                    started = self._start(queue.flow, queue.left.popleft())
+                    queue.last = started[0] if started else queue.last
             for one in self.running:
                 if one.has_failed_early():
                     self._refuse(one)
@@ -273,7 +284,7 @@ class Conductor:
                 for one in self._do(what, flow, at):
                     selector.register(one.pidfd, selectors.EVENT_READ, one)
             if time.monotonic() >= next_look:
-                next_look = time.monotonic() + WATCH_S
+                next_look = time.monotonic() + (WATCH_S if self.request.live_fd is None else LIVE_WATCH_S)
                 self._look(now)
             if now > end_ns + 30_000_000_000:
                 raise TrialBrokenError("the emulator did not end the trial in time.")
@@ -290,7 +301,7 @@ class Conductor:
     def _do(self, what: str, flow: FlowSetup, at_ns: int) -> list[Running]:
         """Starts a flow's processes, or does an action to it. Returns what was started."""
         if what == "start":
-            return [self._start(flow, spec) for spec in self._later[flow.name]]
+            return [one for spec in self._later[flow.name] for one in self._start(flow, spec)]
         done_ns = time.monotonic_ns()
         for one in reversed(self.running):
             if one.flow.name == flow.name and one.spec.acted_on:
@@ -309,6 +320,9 @@ class Conductor:
         for one in self.running:
             one.measure()
         self.compartments.watch()
+        if self.request.live_fd is not None:
+            for said in self._overhearing.heard(self.running):
+                self.tell(player=said)
         self.tell(at_s=max(0.0, (now_ns - self.t0_ns) / 1e9))
 
     def _listen(self) -> None:

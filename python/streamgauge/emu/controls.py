@@ -1,4 +1,4 @@
-"""Congestion controls that the kernel lacks and we bring: BPF programs, registered for one trial.
+"""Congestion controls that the kernel lacks: BPF programs of ours or of the user's, registered for one trial.
 
 ``streamgauge-engine bpf-cc`` registers one under a name of the trial's own and holds it; the kernel takes it
 back when that process ends, however it does. The kernel's own goes first where it is there. Registering needs
@@ -7,6 +7,7 @@ root's rights over the machine, which no user namespace gives.
 
 from __future__ import annotations
 
+import re
 import secrets
 import subprocess
 from collections.abc import Iterable, Mapping
@@ -16,29 +17,37 @@ from streamgauge.emu import remedy
 from streamgauge.emu.engine import engine
 from streamgauge.emu.helper import Helper
 from streamgauge.errors import CannotRunError
+from streamgauge.systems.tcp import bpf_object, kernel_congestion_controls
 
 OWN = ("vegas",)
 """Those that we have programs for, by their Linux names."""
 _PREFIX = "sg_"
+_STEM_MOST = 5
+"""Characters of a control's own name in the kernel's, of which there are 15 at most."""
+_LOG_LINES = 6
+"""Last lines of the verifier's log that an error shows."""
+_FRAMES = ("libbpf: ", "-- ", "processed ")
+"""Begins lines around the verifier's own findings."""
 _PROBE_S = 20.0
 
 
 def available() -> list[str]:
     """The controls that the kernel has now, without those of running trials; empty if it does not say."""
-    file = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
-    names = file.read_text(encoding="ascii").split() if file.exists() else []
-    return [name for name in names if not name.startswith(_PREFIX)]
+    return [name for name in kernel_congestion_controls() if not name.startswith(_PREFIX)]
 
 
 def kernel_name(control: str) -> str:
-    """A name to register `control` under: at most 15 characters, another one each time."""
-    return f"{_PREFIX}{control}_{secrets.token_hex(3)}"
+    """A name to register `control`, a name or an object, under: 15 characters at most, always new."""
+    stem = re.sub(r"[^a-z0-9_]+", "_", Path(control).name.partition(".")[0].lower())
+    return f"{_PREFIX}{stem[:_STEM_MOST]}_{secrets.token_hex(3)}"
 
 
 def names(controls: Iterable[str]) -> dict[str, str]:
-    """What must be registered for these controls: Linux name to the name of this trial's own."""
+    """What must be registered for these controls: Linux name, or object, to the name of this trial's own."""
     has = available()
-    return {name: kernel_name(name) for name in OWN if name in set(controls) and name not in has}
+    wanted = sorted(set(controls))
+    ours = [name for name in wanted if (name in OWN and name not in has) or bpf_object(name) is not None]
+    return {name: kernel_name(name) for name in ours}
 
 
 def origin(control: str, registered: Mapping[str, str]) -> str:
@@ -47,19 +56,30 @@ def origin(control: str, registered: Mapping[str, str]) -> str:
 
 
 def why_not(control: str, way: str) -> str | None:
-    """Why `control`, of `OWN` and not the kernel's, cannot be registered, with the remedy; None if it can.
+    """Why `control`, an object or one of `OWN` that the kernel lacks, cannot be registered, with the remedy.
 
-    Registers it for a moment.
+    Registers it for a moment. None if that works.
     """
+    theirs = bpf_object(control) is not None
     if way != "root":
+        if theirs:
+            return (
+                f"only root's way can give the kernel the BPF object {control}: it serves the whole machine "
+                "while it is there; run as root without `--way user`"
+            )
         return (
             f"this kernel has no {control} of its own, and only root's way can bring our BPF program for it; "
             f"run as root without `--way user`, or as root `modprobe tcp_{control}` if there is that module"
         )
-    command = [str(engine()), "bpf-cc", control, "--name", kernel_name(control)]
     try:
         done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=_PROBE_S
+            _command(str(engine()), control, kernel_name(control)),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
+            timeout=_PROBE_S,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"streamgauge-engine bpf-cc: {error}; {remedy.build()}"
@@ -67,12 +87,24 @@ def why_not(control: str, way: str) -> str | None:
         return None
     lines = done.stderr.strip().splitlines()
     said = lines[-1].partition(": ")[2] if lines else f"status {done.returncode}"
+    if theirs:
+        log = [text for line in lines[:-1] if (text := line.strip()) and not text.startswith(_FRAMES)][
+            -_LOG_LINES:
+        ]
+        return f"the kernel refused the BPF object {control}: {said}" + "".join(f"\n  {one}" for one in log)
     return f"this kernel has no {control} of its own, and of our BPF program it is said: {said}"
+
+
+def _command(engine: str, control: str, name: str) -> list[str]:
+    what = [control] if bpf_object(control) is None else ["--object", control]
+    return [engine, "bpf-cc", *what, "--name", name]
 
 
 def lacking(control: str, way: str) -> str | None:
     """Why a trial that way cannot have `control`, with the remedy; None if it can or nothing says."""
     has = available()
+    if bpf_object(control) is not None:
+        return why_not(control, way)
     if not has or control in has:
         return None
     if control in OWN:
@@ -94,8 +126,9 @@ def register(registered: Mapping[str, str], *, engine: str, logs: Path) -> list[
     """Registers what `names` said; each is there until its process ends. Raises as `Helper` does."""
     loaders = []
     for control, name in registered.items():
-        command = [engine, "bpf-cc", control, "--name", name]
-        loaders.append(Helper(f"the congestion control {control}", command, logs / f"{control}-bpf.log"))
+        command = _command(engine, control, name)
+        log = logs / f"{Path(control).name}-bpf.log"
+        loaders.append(Helper(f"the congestion control {control}", command, log))
     for loader in loaders:
         loader.expect("ready")
     return loaders

@@ -173,7 +173,13 @@ def _engine() -> Finding:
 def _probe(command: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
     try:
         return subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=_PROBE_S, **options
+            command,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
+            timeout=_PROBE_S,
+            **options,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return subprocess.CompletedProcess(command, 1, "", str(error))

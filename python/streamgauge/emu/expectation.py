@@ -104,6 +104,20 @@ def ring_counts(plan: Mapping[str, Any], link: Mapping[str, Any]) -> list[str]:
     return faults
 
 
+def strangers(plan: Mapping[str, Any], link: Mapping[str, Any]) -> list[str]:
+    """Packets of the path that have the addresses of no flow and no relay, a sentence for each direction.
+
+    They take part of the link, and no flow is charged with them: such as ICMP errors of an end to packets
+    whose time to live a program has set too low.
+    """
+    found = ((direction, _ring(plan, link["entered"], OTHER, direction)) for direction in ("down", "up"))
+    return [
+        f"{packets} packets with addresses of no flow entered the path, {direction}"
+        for direction, packets in found
+        if packets
+    ]
+
+
 def witnesses(plan: Mapping[str, Any], measured: Mapping[str, Any]) -> list[str]:
     """Disagreements between the taps at the ends and the emulator's own counts, a sentence each."""
     faults = []

@@ -96,6 +96,7 @@ class Host:
             lock=turn.lock,
             lifelines=turn.lifelines,
             listen=listen,
+            passed_on=() if request.live_fd is None else (request.live_fd,),
         )
 
     def provenance(self, request: TrialRequest, started_at: float) -> dict[str, Any]:

@@ -115,4 +115,4 @@ def _open(file: Path) -> int:
         except OSError as error:
             raise CannotRunError(f"{file}: cannot make the lock of emu trials ({error.strerror}).") from error
         return descriptor
-    raise CannotRunError(f"{file}: the lock of emu trials comes and goes; see who removes it.")
+    raise CannotRunError(f"{file}: another process removes the lock of emu trials; stop that process.")

@@ -64,15 +64,13 @@ def _name(flow: str, side: str, path: PurePath, taken: set[str]) -> str:
     It is cut and marked by a digest where file systems or terminals do not take that, or another log has it.
     """
     plain = "-".join([flow, side, *path.parts])
-    name = plain
-    if (
-        not plain.isprintable()
-        or len(plain.encode("utf-8", "replace")) > LONGEST_NAME_BYTES
-        or plain in taken
-    ):
-        digest = hashlib.sha256(str(path).encode("utf-8", "surrogateescape")).hexdigest()[:12]
+    is_fit = plain.isprintable() and len(plain.encode("utf-8", "replace")) <= LONGEST_NAME_BYTES
+    name, tries = plain, 0
+    # A program may know the digest, and have another file under the name that it makes.
+    while name in taken or not (is_fit or tries):
+        marked = f"{path}{tries or ''}".encode("utf-8", "surrogateescape")
         shown = "".join(letter if letter.isprintable() else "_" for letter in plain)
         begin = shown.encode()[: LONGEST_NAME_BYTES - 13].decode(errors="ignore")
-        name = f"{begin}~{digest}"
+        name, tries = f"{begin}~{hashlib.sha256(marked).hexdigest()[:12]}", tries + 1
     taken.add(name)
     return name

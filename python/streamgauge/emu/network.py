@@ -81,7 +81,10 @@ class Network:
 def run_all(commands: Sequence[Sequence[str]]) -> None:
     """Runs tools side by side; TrialBrokenError with the words of the first that fails."""
     pipe = subprocess.PIPE
-    running = [subprocess.Popen(one, stdout=pipe, stderr=pipe, text=True) for one in commands]
+    running = [
+        subprocess.Popen(one, stdout=pipe, stderr=pipe, encoding="utf-8", errors="replace")
+        for one in commands
+    ]
     said = [one.communicate() for one in running]
     for command, one, (out, error) in zip(commands, running, said, strict=True):
         if one.returncode != 0:
@@ -95,7 +98,9 @@ def _failed(command: Sequence[str], said: str) -> TrialBrokenError:
 
 def run(command: Sequence[str], *, stdin: str | None = None) -> str:
     """Runs a tool and returns what it printed; TrialBrokenError with its words if it fails."""
-    done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, input=stdin, capture_output=True, encoding="utf-8", errors="replace", check=False
+    )
     if done.returncode != 0:
         raise _failed(command, done.stderr or done.stdout)
     return done.stdout

@@ -81,6 +81,12 @@ class EmuOptions:
     spin: bool | None = None
     #: Folders that a virtual machine gets as well, at the same place (`streamgauge.emu.machine.guest_files`).
     brought: tuple[Path, ...] = ()
+    #: A socket on which the emulator shows the trial and takes changes of its path.
+    live_fd: int | None = None
+    #: With it: the plan of what was run, from the changes that were made and the trial's length, ns.
+    steered: Callable[[list[dict[str, Any]], int], dict[str, Any]] | None = None
+    #: With it: takes flow, name and value of what players say while they play.
+    player_said: Callable[[str, str, float | None], None] | None = None
     #: Faults for our own mutation tests, by the names of `streamgauge-engine link`.
     sabotage: tuple[str, ...] = ()
 

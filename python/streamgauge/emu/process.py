@@ -11,12 +11,20 @@ import time
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from streamgauge.emu.compartments import Compartment
 from streamgauge.systems.adapter import READY_FILE, FlowSetup, Process, place, whose
 from streamgauge.systems.command import UNSUPPORTED, programs_path
-from streamgauge.systems.player_files import FileRefusedError, exists_in, printable, read_in, tail_of
+from streamgauge.systems.player_files import (
+    FileRefusedError,
+    exists_in,
+    folder_of,
+    new_in,
+    printable,
+    read_in,
+    tail_of,
+)
 
 FIRST_BYTES = 1 << 20
 """Of its output, in which the line is looked for by which it is ready."""
@@ -177,6 +185,8 @@ class Running:
         if code is None:
             return "is running"
         how = f"was killed by {_signal(-code)}" if code < 0 else f"ended with status {code}"
+        if code == -signal.SIGSYS:
+            how += ", as are programs of 32 bits"
         words = self.last_words()
         return how + (f" ({words})" if words else "")
 
@@ -214,7 +224,10 @@ def furnish(flow: FlowSetup, spec: Process, owner: int | None) -> None:
 
 
 def start(flow: FlowSetup, spec: Process, *, is_main: bool, compartment: Compartment) -> Running:
-    """Starts a process of a flow in its compartment, without privileges unless it is trusted."""
+    """Starts a process of a flow in its compartment, without privileges unless it is trusted.
+
+    Raises FileRefusedError if a program has replaced the process's folder.
+    """
     out = flow.out(spec.side, spec.name)
     environment = {
         "PATH": programs_path(),
@@ -228,17 +241,26 @@ def start(flow: FlowSetup, spec: Process, *, is_main: bool, compartment: Compart
     }
     if spec.control:
         environment["STREAMGAUGE_CONTROL"] = "1"
-    stdout, stderr = _log(out / "stdout.log"), _log(out / "stderr.log")
-    with stdout, stderr, nullcontext() if spec.trusted else compartment.children():
-        popen = subprocess.Popen(
-            compartment.command(spec.command, trusted=spec.trusted),
-            stdin=subprocess.PIPE if spec.control else subprocess.DEVNULL,
-            stdout=stdout,
-            stderr=stderr,
-            env=environment,
-            cwd=spec.working_folder or out,
-            start_new_session=True,
-        )
+    # An earlier process of the side may have put a link in the folder's place.
+    directory = folder_of(out)
+    try:
+        stdout, stderr = (os.fdopen(new_in(directory, name), "wb") for name in ("stdout.log", "stderr.log"))
+        # Programs open these anew by /dev/stdout and /dev/stderr, which the owner alone may.
+        if compartment.owner is not None:
+            for log in (stdout, stderr):
+                os.fchown(log.fileno(), compartment.owner, compartment.owner)
+        with stdout, stderr, nullcontext() if spec.trusted else compartment.children():
+            popen = subprocess.Popen(
+                compartment.command(spec.command, trusted=spec.trusted),
+                stdin=subprocess.PIPE if spec.control else subprocess.DEVNULL,
+                stdout=stdout,
+                stderr=stderr,
+                env=environment,
+                cwd=spec.working_folder or f"/proc/self/fd/{directory}",
+                start_new_session=True,
+            )
+    finally:
+        os.close(directory)
     return Running(
         flow=flow,
         spec=spec,
@@ -247,12 +269,6 @@ def start(flow: FlowSetup, spec: Process, *, is_main: bool, compartment: Compart
         pidfd=os.pidfd_open(popen.pid),
         started_ns=time.monotonic_ns(),
     )
-
-
-def _log(file: Path) -> IO[bytes]:
-    """A new file, in place of whatever another program of the same user has put there."""
-    file.unlink(missing_ok=True)
-    return os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644), "wb")
 
 
 def _listens(pid: int, port: int) -> bool:

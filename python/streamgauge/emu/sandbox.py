@@ -29,6 +29,7 @@ def run_worker(
     lock: int,
     lifelines: Lifelines | None = None,
     listen: Callable[[Mapping[str, Any]], None],
+    passed_on: tuple[int, ...] = (),
 ) -> dict[str, Any]:
     """Runs ``python -m module`` in a sandbox, with `job` as the one line on its stdin.
 
@@ -42,6 +43,7 @@ def run_worker(
             process is gone.
         lifelines: keeps the sandbox's lifeline, so that another thread may end it.
         listen: takes what the worker says on its way.
+        passed_on: further descriptors that the worker has.
 
     Returns:
         What was done.
@@ -62,8 +64,9 @@ def run_worker(
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            text=True,
-            pass_fds=(lifeline.reading, lock),
+            encoding="utf-8",
+            errors="replace",
+            pass_fds=(lifeline.reading, lock, *passed_on),
             # Ctrl-C is for the launcher alone: it ends the sandbox by closing the lifeline.
             start_new_session=True,
             env=environment,

@@ -9,6 +9,7 @@ from typing import Any
 
 from streamgauge.emu.controls import by_linux_name
 from streamgauge.emu.witness_files import samples_file
+from streamgauge.systems.adapters import begins_with_control
 
 READ_BACK_NS = 1_000_000_000
 """How often connections are looked at where no samples are wanted: for their congestion control."""
@@ -64,8 +65,8 @@ def events(
 ) -> list[dict[str, Any]]:
     """Samples as events of the record, as sim has them; none if the plan wants none.
 
-    A flow may have several connections (iperf3's control connection beside the one that carries data, one
-    after another over HTTP): at each time, those of the one count that carries most in all. The reason names
+    A flow may have several connections (one after another over HTTP): at each time, those of the one count
+    that carries most in all. iperf3's first connection carries no data and has no samples. The reason names
     the congestion control, and of any but the flow's first connection the server's and the player's port too.
     A sample's time is when the kernel answered, not its place on the grid.
     """
@@ -74,8 +75,12 @@ def events(
         return []
     best: dict[tuple[str, int], tuple[int, Sequence[Any], str]] = {}
     first: dict[str, tuple[int, int]] = {}
+    controlled = {flow["name"] for flow in plan["flows"] if begins_with_control(flow)}
     for one in found:
         ports = (one["server_port"], one["player_port"])
+        if one["flow"] not in first and one["flow"] in controlled:
+            first[one["flow"]] = ports
+            continue
         name = "" if first.setdefault(one["flow"], ports) == ports else f" {ports[0]}:{ports[1]}"
         for sample in one["samples"]:
             at = sample[0] - t0_ns

@@ -58,6 +58,9 @@ def run_trial(
         began, started_at = time.monotonic(), time.time()
         measured = machine.run(request, seed, turn, _listener(plan, options))
         wall_s = time.monotonic() - began
+    if options.steered is not None:
+        link = measured["link"]
+        plan = options.steered(link["steered"], round(link["duration_s"] * 1e9))
     collected = measured.pop("collected")
     measured["tcp_connections"] = tcp_samples.connections(directory, request.own_controls)
     measured["congestion_controls"] = tcp_samples.used(measured["tcp_connections"])
@@ -106,6 +109,8 @@ def _listener(plan: Mapping[str, Any], options: EmuOptions) -> Callable[[Mapping
     def listen(words: Mapping[str, Any]) -> None:
         if "say" in words:
             options.say(words["say"])
+        elif "player" in words and options.player_said is not None:
+            options.player_said(*words["player"])
         elif "at_s" in words:
             options.say(f"{words['at_s']:.0f} of {plan['duration'] / 1e9:.0f} s")
 

@@ -35,6 +35,8 @@ class TrialRequest:
     relays: list[dict[str, Any]] = field(default_factory=list)
     #: What the plan names, by digest, as `Content.to_json` has it.
     contents: dict[str, Any] = field(default_factory=dict)
+    #: The socket on which the emulator shows the trial.
+    live_fd: int | None = None
     #: User id that players run as in root's way.
     player_uid: int = 65534
     #: Congestion controls to register for this trial: Linux name to the name of the trial's own.

@@ -138,6 +138,7 @@ def to_request(
         spin=options.spins,
         capture=options.capture,
         sabotage=list(options.sabotage),
+        live_fd=options.live_fd,
         contents={digest: one.to_json() for digest, one in contents_of(plan, directory).items()},
         own_controls=dict(own_controls),
         relays=[{"name": relay.name, "index": relay.index, "system": relay.system} for relay in relays],

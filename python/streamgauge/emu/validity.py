@@ -74,6 +74,7 @@ def verdict(plan: Mapping[str, Any], measured: Mapping[str, Any]) -> dict[str, A
     found = ValidityVerdict()
     link = measured["link"]
     _conservation(found, plan, link)
+    found.none_of("strangers", expectation.strangers(plan, link))
     _own_losses(found, link)
     _lateness(found, plan, link)
     _clocks(found, link)

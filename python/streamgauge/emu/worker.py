@@ -8,6 +8,7 @@ It is started by `streamgauge.emu.trial` and by nobody else.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -173,11 +174,16 @@ def start_link(
         },
         "flows": [one.as_data() for one in pairs],
         "sabotage": request.sabotage,
+        "live_fd": request.live_fd,
     }
     file = WORK / "link.json"
     file.write_text(json.dumps(config), encoding="utf-8")
     command = [*net.inside(net.ROUTER, engine), engine, "link", "--config", str(file)]
-    return Helper("the emulator", command, logs / "link.log")
+    passed_on = () if request.live_fd is None else (request.live_fd,)
+    helper = Helper("the emulator", command, logs / "link.log", pass_fds=passed_on)
+    for descriptor in passed_on:
+        os.close(descriptor)  # the emulator's alone
+    return helper
 
 
 def measure_path(request: TrialRequest, link: Helper, engine: str) -> dict[str, Any]:
@@ -195,7 +201,11 @@ def measure_path(request: TrialRequest, link: Helper, engine: str) -> dict[str, 
     file = WORK / "preflight.json"
     file.write_text(json.dumps(config), encoding="utf-8")
     done = subprocess.run(
-        [engine, "preflight", "--config", str(file)], capture_output=True, text=True, check=False
+        [engine, "preflight", "--config", str(file)],
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        check=False,
     )
     if done.returncode != 0:
         raise TrialBrokenError(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import json
+import mmap
 import os
 import signal
 import socket
@@ -23,6 +25,9 @@ CALLS = {
     "userfaultfd": 323,
     "keyctl": 250,
     "kexec_load": 246,
+    "io_uring_setup": 425,
+    "fanotify_init": 300,
+    "syslog": 103,
 }
 """Numbers on x86-64."""
 
@@ -79,10 +84,60 @@ def connected(target: str, port: int) -> str:
     return tried(connect)
 
 
+def moved() -> str:
+    """A file goes from one folder to another."""
+    folder = Path(os.environ["STREAMGAUGE_OUT"])
+    (folder / "below").mkdir()
+    (folder / "moved").write_text("x", encoding="ascii")
+    return str((folder / "moved").rename(folder / "below" / "moved"))
+
+
+def spoken(service: Path, kind: int) -> str:
+    """To a service of the machine, by the name of its Unix socket."""
+
+    def speak() -> str:
+        with socket.socket(socket.AF_UNIX, kind) as mine:
+            mine.connect(str(service))
+            mine.send(b"x")
+        return str(service)
+
+    return tried(speak)
+
+
+def locked(file: Path) -> dict[str, str]:
+    """Locks of both kinds on a file that somebody else has locked for himself alone."""
+    descriptor = os.open(file, os.O_RDONLY)
+    no_wait = fcntl.LOCK_NB
+    return {
+        "flock": tried(lambda: fcntl.flock(descriptor, fcntl.LOCK_EX | no_wait)),
+        "fcntl": tried(lambda: fcntl.lockf(descriptor, fcntl.LOCK_SH | no_wait)),
+    }
+
+
+def made(family: int) -> str:
+    return tried(lambda: socket.socket(family, socket.SOCK_STREAM).close())
+
+
+def called_as_32_bits() -> int:
+    """socketcall(2) by int 0x80, for a vsock socket: how the process that tries it ends."""
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    LIBC.mmap.restype = ctypes.c_void_p
+    LIBC.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+    below_4_gib, everything = 0x40, 7
+    at = LIBC.mmap(None, 4096, everything, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | below_4_gib, -1, 0)
+    ctypes.memmove(at + 512, (ctypes.c_uint32 * 3)(socket.AF_VSOCK, socket.SOCK_STREAM, 0), 12)
+    # push rbx; mov eax, 102; mov ebx, 1; mov ecx, the arguments; int 0x80; pop rbx; ret
+    code = b"\x53\xb8\x66\0\0\0\xbb\1\0\0\0\xb9" + (at + 512).to_bytes(4, "little") + b"\xcd\x80\x5b\xc3"
+    ctypes.memmove(at, code, len(code))
+    os._exit(ctypes.CFUNCTYPE(ctypes.c_int)(at)() >= 0)
+
+
 def main() -> None:
     # Pid 1 is the sandbox's own. An ordinary user's has his own number, and the kernel keeps signals from it.
     tried(lambda: os.kill(1, signal.SIGKILL))
-    mark, home = sys.argv[1], Path(sys.argv[2])
+    mark, home, services = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
     own, server = os.environ["STREAMGAUGE_PLAYER"], os.environ["STREAMGAUGE_SERVER"]
     rival, rivals_server = own.replace(".0.1", ".1.1"), server.replace(".0.1", ".1.1")
     flows = Path("/run/streamgauge/flows")
@@ -109,6 +164,13 @@ def main() -> None:
             "rival": written(flows / "1" / "player" / "events.jsonl"),
             "server": written(flows / "0" / "server" / "events.jsonl"),
             "engine": written(Path("/run/streamgauge/bin/streamgauge-engine")),
+            "pipe": tried(lambda: os.open(services / "pipe", os.O_WRONLY | os.O_NONBLOCK)),
+            "pipe, both ways": tried(lambda: os.open(services / "pipe", os.O_RDWR)),
+            "memory that is no file": tried(lambda: os.memfd_create("x")),
+            "a lease": tried(
+                lambda: fcntl.fcntl(os.open(__file__, os.O_RDONLY), fcntl.F_SETLEASE, fcntl.F_RDLCK)
+            ),
+            "more shared memory than files": tried(lambda: called(LIBC.shmget(0x5348, 8 << 30, 0o1666))),
         },
         "own": {
             "out": written(Path(os.environ["STREAMGAUGE_OUT"]) / "kept"),
@@ -117,6 +179,10 @@ def main() -> None:
             "tmp": written(Path("/tmp") / mark),
             "var_tmp": written(Path("/var/tmp") / mark),
             "shm": written(Path("/dev/shm") / mark),
+            "null": written(Path("/dev/null")),
+            "stderr": written(Path("/dev/stderr")),
+            "terminal": tried(lambda: os.openpty()),
+            "move": tried(moved),
         },
         "ipc": {
             "shm": tried(lambda: called(LIBC.shmget(0x5347, 1_000_000, 0o1666))),
@@ -155,8 +221,19 @@ def main() -> None:
                 lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW).close()
             ),
             "a packet socket": tried(lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW).close()),
+            "a socket to the machine's host": made(socket.AF_VSOCK),
+            "a socket of the kernel's ciphers": tried(
+                lambda: socket.socket(socket.AF_ALG, socket.SOCK_SEQPACKET).close()
+            ),
         },
     }
+    answers["services"] = {
+        f"{folder}, {name}": spoken(folder / name, kind)
+        for folder in (services, home)
+        for name, kind in (("stream", socket.SOCK_STREAM), ("datagrams", socket.SOCK_DGRAM))
+    } | {"a pipe beside the scenario": tried(lambda: os.open(home / "pipe", os.O_WRONLY | os.O_NONBLOCK))}
+    answers["locks"] = {str(folder): locked(folder / "locked") for folder in (services, home)}
+    answers["as 32 bits"] = called_as_32_bits()
     # Of a session of its own, and its parent gone.
     answers["left"] = subprocess.Popen(["sleep", "987653"], start_new_session=True).pid
     print(json.dumps(answers))

@@ -28,7 +28,7 @@ pub struct Load {
     pub packets_per_s: f64,
     /// Ethernet bytes of each.
     pub frame_bytes: usize,
-    /// So many at once.
+    /// Frames in a burst.
     #[serde(default = "one")]
     pub burst: u32,
     /// How many in all.
@@ -40,7 +40,7 @@ fn one() -> u32 {
 }
 
 impl Load {
-    /// What is wrong with it, if anything is: the key and why.
+    /// Returns its fault, if any: the key and the reason.
     pub fn problem(&self) -> Option<(&'static str, String)> {
         let Load { packets_per_s, frame_bytes, burst, packets } = *self;
         if !(LEAST_FRAME..=LONGEST_FRAME).contains(&frame_bytes) {
@@ -57,14 +57,14 @@ impl Load {
         None
     }
 
-    /// When packet `seq` is to be offered, ns after the first.
+    /// Returns when packet `seq` is to be offered, ns after the first.
     fn due(&self, seq: u32) -> i64 {
         let burst = seq / self.burst * self.burst;
         (f64::from(burst) * 1e9 / self.packets_per_s) as i64
     }
 }
 
-/// What came of it.
+/// The result of sending.
 #[derive(Default, Debug)]
 pub struct Sent {
     /// CLOCK_MONOTONIC, ns, read before the system call that sent each packet; `None` if the kernel refused it.
@@ -73,8 +73,8 @@ pub struct Sent {
     pub cpu_s: f64,
 }
 
-/// A frame of the load. Nobody has its destination address, so the receiver's kernel drops it as soon as its taps have
-/// seen it: no socket, no ICMP.
+/// Returns a frame of the load. No host has its destination address: the receiver's kernel drops it as soon
+/// as its taps have seen it, without a socket or ICMP.
 fn frame(source: Ipv4Addr, destination: Ipv4Addr, bytes: usize) -> Vec<u8> {
     let mut frame = vec![0; bytes];
     frame[..6].copy_from_slice(&[0x02, 0x53, 0x47, 0, 0, 2]);
@@ -96,7 +96,7 @@ fn frame(source: Ipv4Addr, destination: Ipv4Addr, bytes: usize) -> Vec<u8> {
     frame
 }
 
-/// The sequence number of one of our frames.
+/// Returns the sequence number of one of our frames.
 pub fn sequence(frame: &[u8]) -> Option<u32> {
     let payload: &[u8; 8] = frame.get(PAYLOAD..PAYLOAD + 8)?.try_into().ok()?;
     let seq = u32::from_be_bytes([payload[4], payload[5], payload[6], payload[7]]);
@@ -111,7 +111,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// On `interface` of the calling thread's network namespace.
+    /// Opens the source on `interface` of the calling thread's network namespace.
     ///
     /// `seen` by the interface's own taps, it takes the way of ordinary packets, and a little longer.
     pub fn open(interface: &str, from: Ipv4Addr, to: Ipv4Addr, load: Load, seen: bool) -> Result<Source> {
@@ -125,7 +125,7 @@ impl Source {
         Ok(Source { socket, load, frames: vec![frame(from, to, load.frame_bytes); most] })
     }
 
-    /// Offers the load from `start` (CLOCK_MONOTONIC, ns) on. Whoever is late catches up, a burst at a time.
+    /// Offers the load from `start` (CLOCK_MONOTONIC, ns) on. A late sender catches up, a burst at a time.
     pub fn run(mut self, start: i64) -> Sent {
         // SAFETY: plain integers.
         unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0) };
@@ -135,7 +135,7 @@ impl Source {
         while seq < self.load.packets {
             sys::sleep_until(start + self.load.due(seq));
             let most = (self.load.packets - seq).min(self.frames.len() as u32);
-            // A burst longer than a batch goes in several.
+            // A burst longer than a batch is sent in several.
             let count = most.min(self.load.burst - seq % self.load.burst);
             for (frame, seq) in self.frames.iter_mut().zip(seq..seq + count) {
                 frame[PAYLOAD + 4..PAYLOAD + 8].copy_from_slice(&seq.to_be_bytes());
@@ -150,7 +150,7 @@ impl Source {
     }
 }
 
-/// As an error of this program.
+/// Returns a panic as an error of this program.
 pub fn panicked() -> EngineError {
     EngineError::new("measure", "a thread panicked")
 }

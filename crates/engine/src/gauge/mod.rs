@@ -1,7 +1,7 @@
 //! Measures from outside: offers a load at one end and notes the kernel's stamp of every packet at the other.
 //!
-//! It shares no clock reading, no queue and no record with the link, so that what the link says of itself can be
-//! held against it.
+//! It shares no clock reading, no queue and no record with the link, and can therefore check the link's own
+//! figures.
 
 mod load;
 
@@ -25,7 +25,8 @@ use load::{Load, Sent, Source, panicked, sequence};
 /// Frames in the receiver's ring: more than a second at the highest rate of 1 Gbit/s.
 const RING_FRAMES: usize = 131_072;
 
-/// How often the receiver looks at its ring. It is never woken by a packet: that would cost what is measured.
+/// How often the receiver looks at its ring. It is never woken by a packet: that would disturb the measured
+/// load.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// The configuration file; see PROTOCOL.md.
@@ -80,7 +81,7 @@ impl EndConfig {
     }
 }
 
-/// What the receiver saw.
+/// The receiver's observations.
 struct Received {
     /// Kernel stamp by sequence number, CLOCK_MONOTONIC, ns.
     at: Vec<Option<i64>>,
@@ -117,7 +118,7 @@ pub fn run(config: Config) -> Result<()> {
             let source = sender.enter().and_then(|()| {
                 Source::open(&sender.interface, sender.ip, receiver.ip, *load, config.stamp_sent)
             });
-            // An error means that a tap could not be opened: it says so itself.
+            // An error means that a tap could not be opened, which the tap reports itself.
             let taps = (0..1 + usize::from(config.stamp_sent)).try_for_each(|_| is_ready.recv());
             let sent = match (source, taps) {
                 (Ok(source), Ok(())) => {
@@ -139,7 +140,7 @@ pub fn run(config: Config) -> Result<()> {
     if let Some(stamped) = stamped {
         let stamped = stamped.map_err(|_| panicked())??;
         tap_drops = stamped.ring_drops;
-        // What the kernel refused has no stamp either way.
+        // A frame that the kernel refused has no stamp either way.
         sent.at = stamped.at;
     }
     if let Some(out) = &config.out {

@@ -28,7 +28,7 @@ struct Entry {
     length: usize,
 }
 
-/// What is said of an interface at the end.
+/// Final counts of an interface.
 #[derive(Clone, Copy, Debug)]
 pub struct PortSummary {
     /// Frames lost before they were seen.
@@ -84,7 +84,7 @@ impl Capture {
         Ok(Capture { batch: Batch::default(), sender, thread, start_ns })
     }
 
-    /// A frame crossed `port` at `at_ns` (CLOCK_REALTIME).
+    /// Writes a frame that crossed `port` at `at_ns` (CLOCK_REALTIME).
     pub fn frame(&mut self, port: usize, direction: PacketDirection, at_ns: i64, frame: &[u8]) {
         let at_ns = at_ns.max(0) as u64;
         self.batch.frames.push(Entry { port, direction, at_ns, length: frame.len() });
@@ -96,11 +96,11 @@ impl Capture {
 
     fn hand_over(&mut self) {
         let next = Batch { frames: Vec::with_capacity(512), bytes: Vec::with_capacity(BATCH_BYTES + 2048) };
-        // If the writer has ended, `finish` says why.
+        // If the writer has ended, `finish` reports the cause.
         let _ = self.sender.send(Message::Frames(std::mem::replace(&mut self.batch, next)));
     }
 
-    /// Whether the writer has given up.
+    /// Returns whether the writer has given up.
     pub fn has_failed(&self) -> bool {
         self.thread.is_finished()
     }

@@ -17,7 +17,7 @@ pub struct Clock {
     min_age_ns: Option<i64>,
 }
 
-/// CLOCK_REALTIME minus CLOCK_MONOTONIC, and how wide apart the readings around it lay.
+/// Returns CLOCK_REALTIME minus CLOCK_MONOTONIC, and the distance of the readings around it.
 fn measure() -> (i64, i64) {
     let before = monotonic_ns();
     let real = clock_ns(libc::CLOCK_REALTIME);
@@ -25,13 +25,13 @@ fn measure() -> (i64, i64) {
     (real - before - (after - before) / 2, after - before)
 }
 
-/// The best of several measurements.
+/// Returns the best of several measurements.
 fn measure_well() -> i64 {
     (0..20).map(|_| measure()).min_by_key(|&(_, width)| width).map_or(0, |(offset, _)| offset)
 }
 
 impl Clock {
-    /// A clock with a fresh offset.
+    /// Returns a clock with a fresh offset.
     pub fn new() -> Self {
         Clock { offset_ns: measure_well(), skew_ns: 0, drift_ns: 0, steps: 0, min_age_ns: None }
     }
@@ -40,7 +40,7 @@ impl Clock {
     #[inline]
     pub fn watch(&mut self) {
         let (fresh, width) = measure();
-        // An interrupted measurement says nothing; the next one will.
+        // An interrupted measurement has no result; the next one will have.
         if (fresh - self.offset_ns).abs() > STEP_NS + width {
             self.follow();
         }
@@ -56,24 +56,24 @@ impl Clock {
         }
     }
 
-    /// A stamp on CLOCK_MONOTONIC.
+    /// Returns a stamp on CLOCK_MONOTONIC.
     #[inline]
     pub fn monotonic(&self, stamp_ns: i64) -> i64 {
         stamp_ns - self.offset_ns - self.skew_ns
     }
 
-    /// A time of CLOCK_MONOTONIC as a stamp.
+    /// Returns a time of CLOCK_MONOTONIC as a stamp.
     #[inline]
     pub fn realtime(&self, monotonic_ns: i64) -> i64 {
         monotonic_ns + self.offset_ns
     }
 
-    /// Fault injection: adds to the offset in use, not to the one that is measured.
+    /// Injects a fault: adds to the offset in use, not to the one that is measured.
     pub fn skew(&mut self, ns: i64) {
         self.skew_ns = ns;
     }
 
-    /// A packet stamped at `stamp_ns` is looked at when CLOCK_MONOTONIC reads `now_ns`.
+    /// Notes that a packet stamped at `stamp_ns` is read when CLOCK_MONOTONIC reads `now_ns`.
     #[inline]
     pub fn saw(&mut self, stamp_ns: i64, now_ns: i64) {
         let age = now_ns - self.monotonic(stamp_ns);
@@ -88,20 +88,20 @@ impl Clock {
         self.drift_ns = self.drift_ns.max(error);
     }
 
-    /// Forgets what was seen so far.
+    /// Forgets all earlier measurements.
     pub fn reset(&mut self) {
         *self = Clock { skew_ns: self.skew_ns, ..Clock::new() };
     }
 
-    /// Largest |offset in use - true offset| seen, ns.
+    /// Returns the largest |offset in use - true offset| seen, ns.
     pub fn drift_ns(&self) -> i64 {
         self.drift_ns
     }
-    /// How often CLOCK_REALTIME was set.
+    /// Returns how often CLOCK_REALTIME was set.
     pub fn steps(&self) -> u64 {
         self.steps
     }
-    /// The smallest age of a packet when it was read, ns.
+    /// Returns the smallest age of a packet when it was read, ns.
     pub fn min_age_ns(&self) -> Option<i64> {
         self.min_age_ns
     }

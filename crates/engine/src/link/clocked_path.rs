@@ -1,8 +1,9 @@
 //! One direction of the path on the real clock.
 
 use streamgauge_base::{Direction, Event, Fate, FateSink, FlowId, Instant, Item, Outcome, PacketId, StageId};
+use streamgauge_live::Watched;
 use streamgauge_path::spec::{PathSpec, StageKind, StageSpec};
-use streamgauge_path::{Departure, Path, Stage};
+use streamgauge_path::{Change, Departure, Path, Stage};
 use streamgauge_plan::Legend;
 use streamgauge_record::{Ledger, Message, PacketSender, RecordError};
 
@@ -36,7 +37,7 @@ pub struct ClockedPaths {
 }
 
 impl ClockedPaths {
-    /// The paths of `spec` with their time zero at `epoch`, and ids from `first_id` on.
+    /// Returns the paths of `spec` with their time zero at `epoch`, and ids from `first_id` on.
     pub fn new(spec: &PathSpec, seed: u64, epoch: i64, first_id: u64, sabotage: &Sabotage) -> Result<Self> {
         let clocked = |stages: &[StageSpec], first: usize, direction| {
             let first_stage = StageId(first as u8);
@@ -52,39 +53,53 @@ impl ClockedPaths {
         Ok(ClockedPaths { both, next_id: first_id })
     }
 
-    /// A fresh packet number.
+    /// Returns a fresh packet number.
     #[inline]
     pub fn new_id(&mut self) -> PacketId {
         self.next_id += 1;
         PacketId(self.next_id - 1)
     }
 
-    /// When something must be sent, CLOCK_MONOTONIC ns.
+    /// Schedules a stage's `change` at `monotonic`; returns when it takes effect, ns of the path.
+    pub fn schedule(&mut self, way: usize, place: usize, monotonic: i64, change: Change) -> u64 {
+        let clocked = &mut self.both[way];
+        let at = clocked.instant(monotonic);
+        clocked.path.schedule(place, at, change).as_nanos()
+    }
+
+    /// Returns the bytes that each direction's bottleneck holds now.
+    pub fn held_bytes(&self) -> [u32; 2] {
+        self.both.each_ref().map(|clocked| {
+            clocked.path.stages()[usize::from(clocked.bottleneck.0 - clocked.first_stage.0)].depth().bytes
+        })
+    }
+
+    /// Returns when something must be sent, CLOCK_MONOTONIC ns.
     pub fn next_event(&self) -> Option<i64> {
         self.both.iter().filter_map(ClockedPath::next_event).min()
     }
 }
 
 impl ClockedPath {
-    /// A time of CLOCK_MONOTONIC on this path; nothing is earlier than its zero.
+    /// Returns a time of CLOCK_MONOTONIC on this path; nothing is earlier than its zero.
     #[inline]
     pub fn instant(&self, monotonic: i64) -> Instant {
         Instant::from_nanos((monotonic - self.epoch).max(0) as u64)
     }
 
-    /// A time of this path on CLOCK_MONOTONIC.
+    /// Returns a time of this path on CLOCK_MONOTONIC.
     #[inline]
     pub fn monotonic(&self, at: Instant) -> i64 {
         self.epoch + at.as_nanos().min(i64::MAX as u64 / 2) as i64
     }
 
-    /// The stage at which packets enter, at the router or before.
+    /// Returns the stage at which packets enter, at the router or before.
     #[inline]
     pub fn entry(&self, at_router: bool) -> StageId {
         if at_router { self.bottleneck } else { self.first_stage }
     }
 
-    /// `item` arrives at `monotonic`.
+    /// Enters `item`, which arrives at `monotonic`.
     #[inline]
     pub fn enqueue(&mut self, monotonic: i64, item: Item, at_router: bool, fates: &mut impl FateSink) {
         let now = self.instant(monotonic);
@@ -100,7 +115,7 @@ impl ClockedPath {
         }
     }
 
-    /// The next packet that has left by `monotonic`.
+    /// Returns the next packet that has left by `monotonic`.
     #[inline]
     pub fn dequeue(&mut self, monotonic: i64, fates: &mut impl FateSink) -> Option<Departure> {
         if monotonic < self.epoch {
@@ -110,14 +125,14 @@ impl ClockedPath {
         self.path.dequeue(now, fates)
     }
 
-    /// How long a packet that arrives now is inside at least, wherever it enters, ns.
+    /// Returns how long a packet that arrives now is inside at least, wherever it enters, ns.
     pub fn least_stay_ns(&self) -> i64 {
         let from = usize::from(self.bottleneck.0 - self.first_stage.0);
         let stays = self.path.stages()[from..].iter().map(|stage| stage.least_stay().as_nanos());
         stays.sum::<u64>().min(i64::MAX as u64) as i64
     }
 
-    /// Ends the path; what has left by then can still be dequeued.
+    /// Ends the path; packets that have left by then can still be dequeued.
     pub fn finish(&mut self, monotonic: i64, fates: &mut impl FateSink) {
         let now = self.instant(monotonic);
         self.path.finish(now, fates);
@@ -131,10 +146,10 @@ impl ClockedPath {
 /// Most messages of applications in a record.
 const MOST_MESSAGES: usize = 100_000;
 
-/// What is recorded of a trial while it runs.
+/// Recordings of a trial while it runs.
 pub struct Trial {
     rows: PacketSender,
-    /// What the driver itself gave to the path and took from it.
+    /// Packets that the driver itself gave to the path and took from it.
     pub ledger: Ledger,
     /// Changes of the path, and messages of applications.
     pub events: Vec<Event>,
@@ -145,8 +160,16 @@ pub struct Trial {
     bottlenecks: [Option<StageId>; 2],
     /// The first error of the writer.
     pub failed: Option<RecordError>,
-    /// Per flow (the last: other) and direction, what was given to the path and what was sent.
+    /// Per flow (the last: other) and direction, packets given to the path and packets sent.
     pub flows: Vec<[FlowTally; 2]>,
+    /// The live view of the trial while it runs.
+    pub live: Option<Watched>,
+    /// Words that a client put into the record, ns of the trial.
+    pub marks: Vec<(u64, String)>,
+    /// When the last requested change is due, CLOCK_MONOTONIC ns.
+    pub steered_at: i64,
+    /// How many of `events` have been shown.
+    shown: usize,
 }
 
 /// One flow in one direction as the driver saw it.
@@ -159,8 +182,8 @@ pub struct FlowTally {
 }
 
 impl Trial {
-    /// Nothing yet.
-    pub fn new(rows: PacketSender, legend: &Legend, spec: &PathSpec) -> Self {
+    /// Returns empty recordings.
+    pub fn new(rows: PacketSender, legend: &Legend, spec: &PathSpec, live: Option<Watched>) -> Self {
         let mut rates = [0; 2];
         let mut bottlenecks = [None; 2];
         for (way, (stages, first)) in [(&spec.down, 0), (&spec.up, spec.down.len())].into_iter().enumerate() {
@@ -180,11 +203,22 @@ impl Trial {
             bottlenecks,
             failed: None,
             flows: vec![Default::default(); legend.flows.len() + 1],
+            live,
+            marks: Vec::new(),
+            steered_at: 0,
+            shown: 0,
         }
     }
 
-    /// Messages that begin in a packet given to the path at `came`. Events wait in memory until the end, so of more than
-    /// [`MOST_MESSAGES`] the record says no more than that there were.
+    /// Returns the events not yet shown, at most `most`; of more, the last.
+    pub fn unshown(&mut self, most: usize) -> Vec<Event> {
+        let from = self.shown.max(self.events.len().saturating_sub(most));
+        self.shown = self.events.len();
+        self.events[from.min(self.events.len())..].to_vec()
+    }
+
+    /// Messages that begin in a packet given to the path at `came`. Events wait in memory until the end:
+    /// beyond [`MOST_MESSAGES`] the record has only the fact that there were more.
     pub fn messages(&mut self, messages: impl Iterator<Item = Message>, came: Instant) {
         for message in messages {
             if self.messages == MOST_MESSAGES {
@@ -204,24 +238,31 @@ impl Trial {
         }
     }
 
-    /// How long `bytes` take at the direction's bottleneck now, ns; `None` where there is none or it stands still.
+    /// Returns the time that `bytes` need at the direction's bottleneck now, ns; `None` without one, or while
+    /// it is stopped.
     #[inline]
     pub fn service_ns(&self, direction: Direction, bytes: u32) -> Option<u64> {
         let rate = self.rates[direction as usize];
         (rate > 0).then(|| u64::from(bytes) * 8 * 1_000_000_000 / rate)
     }
 
-    /// A packet was given to `stage`.
+    /// Counts a packet that was given to `stage`.
     #[inline]
     pub fn entered(&mut self, stage: StageId, direction: Direction, flow: FlowId, bytes: u32) {
         self.ledger.entered(stage, flow, bytes);
+        if let Some(live) = &mut self.live {
+            live.counts().entered(direction, flow, bytes);
+        }
         self.tally(flow, direction).entered.add(bytes as usize);
     }
 
-    /// A packet was sent.
+    /// Counts a packet that was sent.
     #[inline]
     pub fn left(&mut self, direction: Direction, flow: FlowId, bytes: u32) {
         self.ledger.left(direction, flow, bytes);
+        if let Some(live) = &mut self.live {
+            live.counts().left(direction, flow, bytes);
+        }
         self.tally(flow, direction).left.add(bytes as usize);
     }
 
@@ -230,7 +271,7 @@ impl Trial {
         &mut self.flows[usize::from(flow.0).min(other)][direction as usize]
     }
 
-    /// The writer, at the end.
+    /// Returns the writer, at the end.
     pub fn into_rows(self) -> PacketSender {
         self.rows
     }
@@ -240,9 +281,9 @@ impl Trial {
 pub struct LinkSink<'a> {
     /// Where the bytes are.
     pub slab: &'a mut Slab,
-    /// What is recorded; `None` before the trial.
+    /// The recordings; `None` before the trial.
     pub trial: Option<&'a mut Trial>,
-    /// The direction whose path this is.
+    /// The path's direction.
     pub direction: Direction,
     /// Faults to inject.
     pub sabotage: &'a mut Sabotage,
@@ -257,6 +298,9 @@ impl FateSink for LinkSink<'_> {
             && trial.failed.is_none()
         {
             trial.failed = trial.rows.row(fate, &meta.info, self.direction).err();
+            if let Some(live) = &mut trial.live {
+                live.counts().fate(self.direction, fate);
+            }
         }
         if fate.outcome != Outcome::Delivered {
             self.slab.release(fate.item.body);

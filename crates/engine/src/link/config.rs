@@ -1,4 +1,4 @@
-//! What `link` is told.
+//! Configuration of `link`.
 
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
@@ -40,6 +40,9 @@ pub struct Config {
     /// Faults to inject.
     #[serde(default)]
     pub sabotage: Vec<Fault>,
+    /// An inherited descriptor: a Unix stream socket on which the trial is shown while it runs, and steered.
+    #[serde(default)]
+    pub live_fd: Option<i32>,
     /// Frames that each receive ring holds.
     #[serde(default = "default_ring_frames")]
     pub ring_frames: usize,
@@ -53,7 +56,7 @@ fn default_spin() -> bool {
     true
 }
 
-/// 0.2 s at 40,000 packets/s.
+/// Returns the frames of 0.2 s at 40,000 packets/s.
 fn default_ring_frames() -> usize {
     8192
 }
@@ -95,7 +98,7 @@ pub struct AddressBook {
 }
 
 impl AddressBook {
-    /// The book of `flows`, whose codes are those of the plan's legend.
+    /// Returns the book of `flows`, with the codes of the plan's legend.
     pub fn new(plan: &TrialPlan, flows: &[FlowAddresses], rest: Option<&str>) -> Result<Self> {
         let legend = Legend::of(plan);
         let mut book = AddressBook { pairs: HashMap::new(), at_router: Vec::new(), rest: FlowId::OTHER };
@@ -122,7 +125,7 @@ impl AddressBook {
         Ok(book)
     }
 
-    /// The flow between two addresses, in either direction; `None` stands for what is not IPv4.
+    /// Returns the flow between two addresses, in either direction; `None` means other packets than IPv4.
     #[inline]
     pub fn flow(&self, source: Option<Ipv4Addr>, destination: Option<Ipv4Addr>) -> FlowId {
         match (source, destination) {
@@ -131,7 +134,7 @@ impl AddressBook {
         }
     }
 
-    /// Whether an up packet to this address leaves towards a source at the router.
+    /// Returns whether an up packet to this address leaves towards a source at the router.
     #[inline]
     pub fn is_at_router(&self, destination: Option<Ipv4Addr>) -> bool {
         destination.is_some_and(|ip| self.at_router.contains(&ip))

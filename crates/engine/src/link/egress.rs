@@ -1,4 +1,4 @@
-//! What the path did to a packet, done to its bytes where they leave: marks, fragments, corruption.
+//! The path's effects on a packet, applied to its bytes where they leave: marks, fragments, corruption.
 
 use streamgauge_base::{ETHERNET_HEADER_BYTES, Ecn, IPV4_HEADER_BYTES, Item, Protocol};
 
@@ -22,8 +22,8 @@ pub struct Altered {
     flipped: Option<(usize, [u8; 1])>,
 }
 
-/// Makes the bytes of `item`'s slot what `item` is, in place where no other item is of them; otherwise returns how
-/// they differ. `None`: the slot's frame is to be sent as it is.
+/// Applies the state of `item` to the bytes of its slot, in place where no other item shares them; otherwise
+/// returns how they differ. `None`: the slot's frame is to be sent as it is.
 #[inline]
 pub fn prepare(slab: &mut Slab, item: &Item, meta: &Meta) -> Option<Altered> {
     let mark = item.ecn == Ecn::Ce && meta.ecn != Ecn::Ce;
@@ -112,15 +112,15 @@ fn fold(sum: u32) -> u16 {
     ((sum & 0xffff) + (sum >> 16)) as u16
 }
 
-/// Of a header of whole words (RFC 791 section 3.1).
+/// Returns the checksum of a header of whole words (RFC 791 section 3.1).
 fn checksum(header: &[u8]) -> u16 {
     !fold(header.chunks_exact(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum())
 }
 
-/// A place beyond the IP header and the byte to stand there: one bit other than it is, always the same for the same
-/// packet. In the payload where there is any, so that the receiver finds a wrong checksum and not a wrong port or
-/// length; in the checksum itself otherwise. `from` is where the payload of a later fragment begins, 0 for a frame
-/// that is not cut.
+/// Returns a place beyond the IP header and its new byte: with one bit flipped, always the same for the same
+/// packet. In the payload where there is any, so that the receiver finds a wrong checksum and not a wrong
+/// port or length; in the checksum itself otherwise. `from` is where the payload of a later fragment begins,
+/// 0 for a frame that is not cut.
 fn flip(frame: &[u8], item: &Item, meta: &Meta, from: usize) -> Option<(usize, u8)> {
     let chance = scramble(item.id.0 ^ u64::from(item.copy) << 56 ^ u64::from(item.fragment.offset()) << 40);
     let bit = 1u8 << (chance % 8);
@@ -146,7 +146,7 @@ fn flip(frame: &[u8], item: &Item, meta: &Meta, from: usize) -> Option<(usize, u
             Protocol::Other => 0,
         };
     let sum = frame.get(field..field + 2).filter(|_| field + 2 <= end)?;
-    // A UDP checksum of zero would say that there is none (RFC 768).
+    // A UDP checksum of zero would mean that there is none (RFC 768).
     let bit = if sum[0] ^ bit == 0 && sum[1] == 0 { bit.rotate_left(1) } else { bit };
     Some((field, sum[0] ^ bit))
 }
@@ -155,7 +155,7 @@ fn total_length(frame: &[u8]) -> usize {
     usize::from(u16::from_be_bytes([frame[IP + 2], frame[IP + 3]]))
 }
 
-/// A number that looks random, the same on every machine (the finaliser of SplitMix64).
+/// Returns a number that looks random, the same on every machine (the finaliser of SplitMix64).
 fn scramble(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

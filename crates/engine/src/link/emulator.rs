@@ -38,9 +38,9 @@ pub struct Emulator {
     /// Server, client, cross.
     pub ports: Vec<Port>,
     clock: Clock,
-    slab: Slab,
+    pub(super) slab: Slab,
     book: AddressBook,
-    /// It is shown packets of the trial alone, so that what it counts begins there.
+    /// It is shown packets of the trial alone: its counts begin there.
     classifier: Classifier,
     fragments: Fragments,
     sender: Sender,
@@ -48,7 +48,7 @@ pub struct Emulator {
     /// The path before the trial.
     rehearsal: ClockedPaths,
     /// The path from t0 on.
-    running: Option<Running>,
+    pub(super) running: Option<Running>,
     lateness: Histogram,
     late_over_service: u64,
     before_start: Tally,
@@ -60,17 +60,20 @@ pub struct Emulator {
 }
 
 /// A started trial.
-struct Running {
-    clocked_paths: ClockedPaths,
-    trial: Trial,
+pub struct Running {
+    /// The path.
+    pub clocked_paths: ClockedPaths,
+    /// The recordings.
+    pub trial: Trial,
     capture: Option<Capture>,
-    t0: i64,
+    /// CLOCK_MONOTONIC, ns.
+    pub t0: i64,
     end: i64,
 }
 
 /// An ended trial.
 pub struct Finished {
-    /// What was recorded.
+    /// The recordings.
     pub trial: Trial,
     /// Its length.
     pub duration_ns: i64,
@@ -106,12 +109,13 @@ impl Emulator {
             before_start: Tally::default(),
             after_end: Tally::default(),
             last_activity: 0,
-            beside: plan.beside_the_subjects(),
+            beside: plan.is_cross_traffic(),
             packets: 0,
         })
     }
 
-    /// Packets cross `clocked_paths` from now on; what the old ones hold is gone, and counts start at zero.
+    /// Packets cross `clocked_paths` from now on; the content of the old ones is dropped, and counts start at
+    /// zero.
     pub fn rehearse(&mut self, clocked_paths: ClockedPaths) {
         self.step();
         let now = monotonic_ns();
@@ -123,7 +127,7 @@ impl Emulator {
         self.ports.iter_mut().for_each(Port::reset);
     }
 
-    /// Lets go of what crosses the path before the trial.
+    /// Drops the packets that cross the path before the trial.
     fn end_rehearsal(&mut self, now: i64) {
         let Emulator { rehearsal, slab, sabotage, .. } = self;
         for clocked in &mut rehearsal.both {
@@ -136,8 +140,8 @@ impl Emulator {
         }
     }
 
-    /// The trial starts at `t0` and ends at `end` at the latest (CLOCK_MONOTONIC, ns). A silence within `begun` ns of its
-    /// start ends nothing.
+    /// Starts the trial at `t0`; it ends at `end` at the latest (CLOCK_MONOTONIC, ns). A silence within
+    /// `begun` ns of its start ends nothing.
     pub fn start(
         &mut self,
         clocked_paths: ClockedPaths,
@@ -151,12 +155,12 @@ impl Emulator {
         self.running = Some(Running { clocked_paths, trial, capture, t0, end });
     }
 
-    /// Whether a trial has been started.
+    /// Returns whether a trial has been started.
     pub fn is_running(&self) -> bool {
         self.running.is_some()
     }
 
-    /// Whether the trial's end has come; with `idle`, also so long after the last packet.
+    /// Returns whether the trial's end has been reached; with `idle`, also this long after the last packet.
     pub fn is_over(&mut self, idle: Option<i64>) -> bool {
         let last = self.last_activity;
         let Some(running) = &mut self.running else { return false };
@@ -169,29 +173,40 @@ impl Emulator {
         running.trial.failed.is_some() || running.capture.as_ref().is_some_and(Capture::has_failed)
     }
 
-    /// When `step` must be called again, and when the trial ends.
+    /// Returns the counts so far: packets later than their service, packets that the emulator lost, arrivals
+    /// read too late.
+    pub(super) fn health(&self) -> (u64, u64, u64) {
+        let lost = |p: &Port| p.stats.send_errors + p.stats.slab_drops + p.stats.truncated;
+        let running = self.running.as_ref();
+        let clamped = running.map_or(0, |r| r.clocked_paths.both.iter().map(|one| one.clamped.count).sum());
+        (self.late_over_service, self.ports.iter().map(lost).sum(), clamped)
+    }
+
+    /// Returns when `step` must be called again, and when the trial ends.
     pub fn next_event(&self, idle: Option<i64>) -> Option<i64> {
         let running = self.running.as_ref();
+        let shown =
+            running.and_then(|r| Some(r.t0.saturating_add_unsigned(r.trial.live.as_ref()?.next_ns())));
         let end =
             running.map(|r| r.end.min(idle.map_or(i64::MAX, |idle| self.last_activity.saturating_add(idle))));
         let unsaid = self.sabotage.unsaid_delay_ns();
         let next = running.and_then(|r| r.clocked_paths.next_event()).map(|at| at + unsaid);
-        [self.rehearsal.next_event(), next, end].into_iter().flatten().min()
+        [self.rehearsal.next_event(), next, end, shown].into_iter().flatten().min()
     }
 
-    /// How long a frame may wait in each port's ring without being late, ns.
+    /// Returns how long a frame may wait in each port's ring without being late, ns.
     pub fn patience(&self) -> [i64; 3] {
         let clocked_paths = self.running.as_ref().map_or(&self.rehearsal, |running| &running.clocked_paths);
         let [down, up] = clocked_paths.both.each_ref().map(ClockedPath::least_stay_ns);
         [down, up, down]
     }
 
-    /// Whether a frame waits in a ring.
+    /// Returns whether a frame waits in a ring.
     pub fn has_arrival(&self) -> bool {
         self.ports.iter().any(|port| port.ring.is_ready())
     }
 
-    /// Takes what has arrived and sends what is due. Returns how many packets it touched.
+    /// Reads arrivals and sends packets that are due. Returns how many packets it touched.
     pub fn step(&mut self) -> u64 {
         let before = self.packets;
         self.clock.watch();
@@ -202,10 +217,10 @@ impl Emulator {
                 std::thread::sleep(pause);
             }
         }
-        // A flood that goes on must not keep commands and the trial's end waiting.
+        // A continuous flood must not keep commands and the trial's end waiting.
         for _ in 0..self.ports.len() * RING_CHUNKS {
-            // Read before the rings: whatever was stamped earlier is in them by now, give or take the kernel's own
-            // few hundred ns between stamp and ring.
+            // Read before the rings: packets stamped earlier are in them by now, give or take the kernel's
+            // own few hundred ns between stamp and ring.
             let now = monotonic_ns();
             let more = self.take_arrivals(now);
             self.advance(now);
@@ -285,7 +300,7 @@ impl Emulator {
             self.fragments.datagram(at, &parsed, trial.is_some(), info, || clocked_paths.new_id())
         };
         let (fragment, ip_bytes) = (parsed.fragment, parsed.ip_bytes);
-        let meta = Meta { info, ecn: parsed.ecn, fragment, ip_bytes, egress: egress as u8 };
+        let meta = Meta { info, ecn: parsed.ecn, came: at, fragment, ip_bytes, egress: egress as u8 };
         let Some(body) = self.slab.insert(meta, frame.bytes) else {
             stats.slab_drops += 1;
             return;
@@ -318,7 +333,7 @@ impl Emulator {
         clocked.enqueue(at, item, at_router, &mut fates);
     }
 
-    /// Takes out of all paths what has left by `now`.
+    /// Takes all packets that have left by `now` out of the paths.
     fn advance(&mut self, now: i64) {
         for way in 0..2 {
             while let Some(outbound) = self.next_departure(way, now) {
@@ -344,6 +359,10 @@ impl Emulator {
             let departure = clocked.dequeue(now, &mut fates)?;
             let item = departure.item;
             let meta = slab.meta(item.body)?;
+            if let Some(live) = trial.and_then(|trial| trial.live.as_mut()) {
+                let stayed = clocked.monotonic(departure.at) - meta.came;
+                live.counts().stayed(direction, item.flow, stayed.max(0) as u64);
+            }
             Some(Outbound {
                 slot: item.body,
                 altered: egress::prepare(slab, &item, &meta),
@@ -358,7 +377,7 @@ impl Emulator {
             return Some(outbound);
         }
         let running = running.as_mut()?;
-        // What would leave after the trial's end is still inside at its end.
+        // Packets that would leave after the trial's end are still inside at its end.
         take(&mut running.clocked_paths, Some(&mut running.trial), (now - unsaid).min(running.end))
     }
 
@@ -385,12 +404,16 @@ impl Emulator {
             if outbound.recorded
                 && let Some(running) = running.as_mut()
             {
-                // Whose it is is not known here; where some do not count, what entered last does.
+                // Its flow is not known here; where some flows do not count, the flow of the last arrival
+                // decides.
                 if beside.is_empty() {
                     *last_activity = (*last_activity).max(outbound.due);
                 }
                 let late = (sent_at - outbound.due - sabotage.unsaid_delay_ns()).max(0) as u64;
                 lateness.add(late);
+                if let Some(live) = &mut running.trial.live {
+                    live.counts().lateness.add(late);
+                }
                 let service = running.trial.service_ns(outbound.direction, outbound.bytes);
                 let is_late = u64::from(service.is_some_and(|service| late > service.max(LATE_FLOOR_NS)));
                 *late_over_service += is_late;
@@ -409,14 +432,15 @@ impl Emulator {
         out.clear();
     }
 
-    /// Ends the trial now, or at its end if that has passed: what has left is sent, what is inside is held.
+    /// Ends the trial now, or at its end if that has passed: departed packets are sent, packets inside are
+    /// held.
     pub fn finish(&mut self) -> Option<Finished> {
         let end = {
             let running = self.running.as_mut()?;
             running.end = running.end.min(monotonic_ns()).max(running.t0);
             running.end
         };
-        // Whatever was stamped before the end is in the rings by now; a flood that goes on is not waited for.
+        // Packets stamped before the end are in the rings by now; a continuous flood is not waited for.
         let chunks = self.ports.len() * RING_CHUNKS;
         let _ = (0..chunks).find(|_| !self.take_arrivals(monotonic_ns()));
         self.advance(end);
@@ -446,7 +470,7 @@ impl Emulator {
         (self.packets, self.slab.len(), self.running.as_ref().map_or(0, |r| (monotonic_ns() - r.t0).max(0)))
     }
 
-    /// The statistics of PROTOCOL.md that the emulator itself keeps.
+    /// Returns the statistics of PROTOCOL.md that the emulator itself keeps.
     pub fn stats(&self) -> Value {
         let sum = |field: fn(&Port) -> u64| self.ports.iter().map(field).sum::<u64>();
         let names = ["server", "client", "cross"];
@@ -457,7 +481,7 @@ impl Emulator {
             "ring_drops": sum(|p| p.stats.ring_drops),
             "send_errors": sum(|p| p.stats.send_errors),
             "slab_drops": sum(|p| p.stats.slab_drops),
-            // Bytes that nobody has let go of, after the end.
+            // Bytes not released at the end.
             "slab_left": self.slab.len(),
             "slab_bytes": self.slab.bytes(),
             "truncated": sum(|p| p.stats.truncated),
@@ -473,16 +497,16 @@ impl Emulator {
     }
 }
 
-/// Longer than any interface takes: what `Fault::FailSend` offers to the kernel.
+/// Longer than any interface accepts: the frame that `Fault::FailSend` offers to the kernel.
 static OVERSIZE: [u8; 100_000] = [0; 100_000];
 
-/// What is known of a packet that nobody records.
+/// Returns the known facts of a packet that is not recorded.
 fn unclassified(headers: &Headers<'_>) -> PacketInfo {
     let Headers { header_bytes, payload_bytes, .. } = *headers;
     PacketInfo { kind: PacketKind::Other, flags: 0, header_bytes, payload_bytes, seq: None, connection: None }
 }
 
-/// `now`, or the clock read again if the packet was stamped after `now` was read.
+/// Returns `now`, or the clock read again if the packet was stamped after `now` was read.
 #[inline]
 fn reading_after(stamp: i64, now: i64, clock: &Clock) -> i64 {
     if clock.monotonic(stamp) > now { monotonic_ns() } else { now }

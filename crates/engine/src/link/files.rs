@@ -1,28 +1,33 @@
-//! What a trial leaves on disk.
+//! The files of a trial on disk.
 
 use std::path::Path;
 
 use serde_json::{Value, json};
-use streamgauge_base::{Direction, Event, FlowId};
+use streamgauge_base::{Direction, Event, FlowId, Instant};
 use streamgauge_plan::{Legend, direction_name};
 
 use super::clocked_path::FlowTally;
 use super::config::Config;
 use super::emulator::Finished;
+use super::live;
 use super::stats::Tally;
 use crate::error::{EngineError, Result};
 
 /// Completes `packets.parquet`, writes `link-events.json`, and returns their part of the statistics.
-pub fn write(config: &Config, finished: Finished) -> Result<Value> {
+pub fn write(config: &Config, finished: Finished, health: (u64, u64, u64)) -> Result<Value> {
     let Finished { mut trial, duration_ns, clamped, .. } = finished;
     let legend = Legend::of(&config.plan);
     let ledger = trial.ledger.clone();
-    let events = std::mem::take(&mut trial.events);
+    let steered =
+        live::finish(&mut trial, &config.plan.path, duration_ns, (health.0, health.1, clamped.count));
+    let mut events = std::mem::take(&mut trial.events);
+    let end = Instant::from_nanos(duration_ns.max(0) as u64);
+    events.extend(config.plan.marks_until(end));
     let tallies = std::mem::take(&mut trial.flows);
     let failed = trial.failed.take();
     let summary = match (trial.into_rows().finish(), failed) {
         (Ok(summary), None) => summary,
-        // The writer's own word says more than that of the thread that could not reach it.
+        // The writer's own error has more detail than that of the thread that could not reach it.
         (Err(error), _) | (Ok(_), Some(error)) => return Err(EngineError::record(&error)),
     };
     write_events(&config.out.join("link-events.json"), &events, &legend)?;
@@ -35,6 +40,7 @@ pub fn write(config: &Config, finished: Finished) -> Result<Value> {
         "conservation": summary.balance.check(&ledger),
         "entered": flows(&tallies, |flow| flow.entered),
         "left": flows(&tallies, |flow| flow.left),
+        "steered": steered,
     }))
 }
 
@@ -55,7 +61,7 @@ fn write_events(path: &Path, events: &[Event], legend: &Legend) -> Result<()> {
     std::fs::write(path, text).map_err(|e| EngineError::io("write", &e).at(path))
 }
 
-/// One side of every flow's account, without the empty ones.
+/// Returns one side of every flow's account, without the empty ones.
 fn flows(flows: &[[FlowTally; 2]], side: fn(&FlowTally) -> Tally) -> Vec<Value> {
     let mut rows = Vec::new();
     for (index, ways) in flows.iter().enumerate() {

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use streamgauge_base::{PacketId, PacketInfo, Ports, Protocol};
 use streamgauge_record::Frame;
 
-/// Datagrams under way that are remembered: so many sets of so many.
+/// Number of sets of remembered datagrams in transit.
 const SETS: usize = 256;
 const WAYS: usize = 4;
 
@@ -13,7 +13,7 @@ const WAYS: usize = 4;
 /// long for the rest, `net.ipv4.ipfrag_time`).
 const PATIENCE_NS: i64 = 30_000_000_000;
 
-/// What fragments of one datagram share (RFC 791 section 3.2).
+/// The key that fragments of one datagram share (RFC 791 section 3.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Key {
     source: Ipv4Addr,
@@ -24,7 +24,7 @@ struct Key {
     recorded: bool,
 }
 
-/// What is the same for all fragments of a datagram.
+/// Facts that are the same for all fragments of a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Datagram {
     /// Its number.
@@ -33,7 +33,7 @@ pub struct Datagram {
     pub hash: u32,
     /// Those ports.
     pub ports: Ports,
-    /// What it carries, which the first fragment alone says.
+    /// Its content, which only the first fragment reveals.
     pub info: PacketInfo,
 }
 
@@ -45,19 +45,20 @@ struct Entry {
     datagram: Datagram,
 }
 
-/// The datagrams whose fragments have been seen. Memory is fixed: a datagram that is pushed out by others, or whose
-/// first fragment comes last, is taken for two.
+/// The datagrams with fragments seen so far. Memory is fixed: a datagram that is pushed out by others, or
+/// with its first fragment last, is taken for two.
 pub struct Fragments {
     sets: Box<[[Option<Entry>; WAYS]; SETS]>,
 }
 
 impl Fragments {
-    /// None seen.
+    /// Returns a set without datagrams.
     pub fn new() -> Self {
         Fragments { sets: Box::new([[None; WAYS]; SETS]) }
     }
 
-    /// The datagram of `frame`, a fragment that arrived at `at`: one that is known, or a new one made by `fresh`.
+    /// Returns the datagram of `frame`, a fragment that arrived at `at`: one that is known, or a new one made
+    /// by `fresh`.
     pub fn datagram(
         &mut self,
         at: i64,
@@ -192,7 +193,7 @@ mod tests {
         let again = bed.arrive(1, &fragment(9, 0, true));
         assert_ne!(first.id, again.id);
         assert_eq!(bed.arrive(2, &fragment(9, 185, false)).id, again.id);
-        // The rest comes too late: it is of another datagram.
+        // The rest is too late: it belongs to another datagram.
         assert_ne!(bed.arrive(1 + PATIENCE_NS, &fragment(9, 370, false)).id, again.id);
     }
 

@@ -11,6 +11,7 @@ mod egress;
 mod emulator;
 mod files;
 mod fragments;
+mod live;
 mod port;
 mod sabotage;
 mod slab;
@@ -20,6 +21,7 @@ mod wait;
 use std::os::fd::AsRawFd;
 
 use serde_json::{Value, json};
+use streamgauge_live::Watched;
 use streamgauge_path::spec::PathSpec;
 use streamgauge_path::{at_rest, most_packets};
 use streamgauge_plan::Legend;
@@ -40,7 +42,7 @@ use sabotage::Sabotage;
 use slab::Slab;
 use wait::{Stalls, Waiter};
 
-/// Runs until told to stop; see PROTOCOL.md.
+/// Runs until it is stopped; see PROTOCOL.md.
 pub fn run(config: Config) -> Result<()> {
     let mut link = Link::open(config)?;
     say(&json!({"event": "ready", "class": link.class.name(), "mlock": link.class.mlock}));
@@ -52,6 +54,9 @@ pub fn run(config: Config) -> Result<()> {
             }
         }
         commanded = link.emulate();
+        if link.is_live && link.emulator.show(commanded) {
+            return link.stop();
+        }
         if link.emulator.is_over(link.idle_ns()) {
             return link.stop();
         }
@@ -66,9 +71,12 @@ struct Link {
     emulator: Emulator,
     sabotage: Sabotage,
     spent_at_reset: Spent,
+    /// The live view of the trial while it runs, until it starts.
+    live: Option<Watched>,
+    is_live: bool,
 }
 
-/// What has been spent so far.
+/// Resources spent so far.
 #[derive(Clone, Copy)]
 struct Spent {
     /// By this thread, which forwards.
@@ -87,7 +95,7 @@ impl Spent {
         Spent { own, process_s: cpu_seconds(), stolen_s: stolen_seconds(), preemptions }
     }
 
-    /// In the protocol's words, since `before`, during which `packets` were sent.
+    /// Returns the resources spent since `before`, during which `packets` were sent, in the protocol's words.
     fn since(self, before: Spent, packets: u64) -> Value {
         let own = self.own.since(before.own);
         let cpu_s = self.process_s - before.process_s;
@@ -114,19 +122,23 @@ impl Link {
         ClockedPaths::new(&config.plan.path, config.plan.seed, 0, 0, &sabotage)?;
         let commands = Commands::from_stdin()?;
         let slab = slab(&config, &sabotage)?;
+        // Before the real-time class, which threads inherit.
+        let live = live::open(&config, &commands)?;
         let emulator = Emulator::open(&config, rehearsal, sabotage.clone(), slab)?;
         let class = RealTime::enter(config.fifo_priority);
         let rings = emulator.ports.iter().map(|port| port.ring.fd().as_raw_fd());
         let waiter = Waiter::new(rings, commands.fd(), class.fifo.is_some() && config.spin)?;
         let spent_at_reset = Spent::so_far();
-        Ok(Link { config, commands, class, waiter, emulator, sabotage, spent_at_reset })
+        let is_live = live.is_some();
+        Ok(Link { config, commands, class, waiter, emulator, sabotage, spent_at_reset, live, is_live })
     }
 
     fn idle_ns(&self) -> Option<i64> {
         self.config.plan.until_idle.map(|idle| idle.as_nanos().min(i64::MAX as u64) as i64)
     }
 
-    /// Waits for the next thing, takes what has arrived and sends what is due; true if commands should be looked for.
+    /// Waits for the next event, reads arrivals and sends packets that are due; returns true if commands
+    /// should be read.
     fn emulate(&mut self) -> bool {
         let until = self.emulator.next_event(self.idle_ns());
         let emulator = &self.emulator;
@@ -136,7 +148,7 @@ impl Link {
         commanded
     }
 
-    /// Does what a command says; true if that is to end.
+    /// Executes a command; returns true if that is to end.
     fn obey(&mut self, command: Command) -> Result<bool> {
         if self.emulator.is_running() && !matches!(command, Command::Stop | Command::Status) {
             let why = "the trial has started; only stop and status are left";
@@ -179,7 +191,7 @@ impl Link {
         // Its thread is of the normal class: SCHED_RESET_ON_FORK sees to that.
         let rows = PacketSender::create(&out.join(streamgauge_record::PACKETS_FILE), &legend)
             .map_err(|e| EngineError::record(&e))?;
-        let trial = Trial::new(rows, &legend, &plan.path);
+        let trial = Trial::new(rows, &legend, &plan.path, self.live.take());
         let interfaces = &self.config.interfaces;
         let names = [Some(&interfaces.server), Some(&interfaces.client), interfaces.cross.as_ref()];
         let names: Vec<&str> = names.into_iter().flatten().map(String::as_str).collect();
@@ -191,21 +203,21 @@ impl Link {
         Ok(())
     }
 
-    /// Ends the trial, writes its files and says so.
+    /// Ends the trial, writes its files and reports it.
     fn stop(mut self) -> Result<()> {
         let Some(mut finished) = self.emulator.finish() else {
             say(&json!({"event": "stopped", "stats": Value::Null}));
             return Ok(());
         };
         let spent = Spent::so_far();
-        // What follows takes its time and is not urgent.
+        // The next steps are slow and not urgent.
         self.class.leave();
         let mut stats = self.emulator.stats();
         let ports = self.emulator.ports.iter().map(|port| PortSummary { dropped: port.stats.ring_drops });
         if let Some(capture) = finished.capture.take() {
             capture.finish(realtime_ns(), ports.collect())?;
         }
-        let written = files::write(&self.config, finished)?;
+        let written = files::write(&self.config, finished, self.emulator.health())?;
         let more =
             json!({"class": self.class.name(), "mlock": self.class.mlock, "stalls": self.waiter.stalls});
         let sent = self.emulator.ports.iter().map(|port| port.stats.tx_packets).sum();
@@ -219,18 +231,19 @@ impl Link {
     }
 }
 
-/// The path before the trial: without random loss, frozen at its settings for time zero.
+/// Returns the path before the trial: without random loss, frozen at its settings for time zero.
 fn rehearsal(config: &Config, sabotage: &Sabotage) -> Result<ClockedPaths> {
     let path = &config.plan.path;
     let frozen = PathSpec { down: at_rest(&path.down), up: at_rest(&path.up) };
     ClockedPaths::new(&frozen, config.plan.seed, monotonic_ns(), REHEARSAL_IDS, sabotage)
 }
 
-/// More packets in a second than the emulator takes in: it bounds what is under way before a bottleneck.
+/// More packets in a second than the emulator can handle: it bounds the packets in transit before a
+/// bottleneck.
 const MOST_ARRIVALS_PER_S: u64 = 250_000;
 
-/// Room for all packets that the path of the plan can have inside. Memory is taken as they come, so a deep queue
-/// costs what is in it; a plan that could need more than the machine has is refused.
+/// Returns room for all packets that the path of the plan can have inside. Memory is allocated as they
+/// arrive: a deep queue costs its content; a plan that could need more than the machine has is refused.
 fn slab(config: &Config, sabotage: &Sabotage) -> Result<Slab> {
     let path = &config.plan.path;
     let most = [("down", &path.down), ("up", &path.up)].map(|(direction, stages)| {
@@ -254,7 +267,7 @@ fn slab(config: &Config, sabotage: &Sabotage) -> Result<Slab> {
     Ok(Slab::new(config.slab_packets, most as usize))
 }
 
-/// CLOCK_REALTIME, ns since 1970 UTC.
+/// Returns CLOCK_REALTIME, ns since 1970 UTC.
 fn realtime_ns() -> u64 {
     clock_ns(nix::libc::CLOCK_REALTIME).max(0) as u64
 }

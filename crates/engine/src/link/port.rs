@@ -37,9 +37,9 @@ impl Outbound {
 
 /// An interface.
 pub struct Port {
-    /// What comes in.
+    /// Arriving frames.
     pub ring: Ring,
-    /// What goes out next.
+    /// Frames to be sent next.
     pub out: Vec<Outbound>,
     /// Since the last reset.
     pub stats: PortStats,
@@ -47,7 +47,7 @@ pub struct Port {
 }
 
 impl Port {
-    /// Around an open ring.
+    /// Returns a port around an open ring.
     pub fn new(ring: Ring) -> Self {
         Port { ring, out: Vec::with_capacity(MAX_BATCH), stats: PortStats::default(), drops_before: 0 }
     }

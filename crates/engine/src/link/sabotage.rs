@@ -7,7 +7,7 @@ use serde::Deserialize;
 use streamgauge_base::{BitRate, Duration as PathTime, FlowId};
 use streamgauge_path::spec::{Limit, RateSpec, StageKind, StageSpec};
 
-/// A fault, and in brackets what must catch it.
+/// A fault, and in brackets the check that must catch it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fault {
@@ -39,7 +39,7 @@ pub enum Fault {
     UnsaidDelay,
 }
 
-/// What `WrongDelay` and `UnsaidDelay` add.
+/// The delay that `WrongDelay` and `UnsaidDelay` add.
 const WRONG_DELAY: PathTime = PathTime::from_millis(1);
 
 /// The faults in force.
@@ -51,7 +51,7 @@ pub struct Sabotage {
 }
 
 impl Sabotage {
-    /// These, and no others.
+    /// Returns these, and no others.
     pub fn new(faults: &[Fault]) -> Self {
         Sabotage { faults: faults.to_vec(), ..Sabotage::default() }
     }
@@ -60,7 +60,7 @@ impl Sabotage {
         !self.faults.is_empty() && self.faults.contains(&fault)
     }
 
-    /// The stages as they are built, for the time before the trial (`rehearsal`) or for the trial.
+    /// Returns the stages as they are built, for the time before the trial (`rehearsal`) or for the trial.
     pub fn stages(&self, mut stages: Vec<StageSpec>, rehearsal: bool) -> Vec<StageSpec> {
         let in_force = |always, late| self.has(always) || (!rehearsal && self.has(late));
         let percent = match () {
@@ -104,14 +104,14 @@ impl Sabotage {
         if self.has(Fault::OverflowRing) { 1 } else { asked }
     }
 
-    /// How long to sleep before the rings are read, `since_start` ns after the trial's start.
+    /// Returns how long to sleep before the rings are read, `since_start` ns after the trial's start.
     pub fn pause(&self, since_start: i64) -> Option<Duration> {
         let due =
             self.has(Fault::OverflowRing) && since_start > 0 && since_start % 1_000_000_000 < 20_000_000;
         due.then_some(Duration::from_millis(500))
     }
 
-    /// The flow under which a packet is recorded.
+    /// Returns the flow under which a packet is recorded.
     #[inline]
     pub fn flow(&self, flow: FlowId) -> FlowId {
         match flow.0 {
@@ -120,7 +120,7 @@ impl Sabotage {
         }
     }
 
-    /// Whether this row is lost.
+    /// Returns whether this row is lost.
     #[inline]
     pub fn loses_row(&mut self) -> bool {
         self.has(Fault::DropRow) && {
@@ -129,7 +129,7 @@ impl Sabotage {
         }
     }
 
-    /// Whether this send must fail.
+    /// Returns whether this send must fail.
     #[inline]
     pub fn fails_send(&mut self) -> bool {
         self.has(Fault::FailSend) && {
@@ -138,13 +138,13 @@ impl Sabotage {
         }
     }
 
-    /// How much later than it says the link sends, ns.
+    /// Returns the unreported delay of the link's sends, ns.
     #[inline]
     pub fn unsaid_delay_ns(&self) -> i64 {
         if self.has(Fault::UnsaidDelay) { WRONG_DELAY.as_nanos() as i64 } else { 0 }
     }
 
-    /// What is added to the clock's offset `since_start` ns after the trial's start.
+    /// Returns the error of the clock's offset `since_start` ns after the trial's start.
     #[inline]
     pub fn clock_skew_ns(&self, since_start: i64) -> i64 {
         if self.has(Fault::SkewClock) && since_start > 1_000_000_000 { 2_000_000 } else { 0 }

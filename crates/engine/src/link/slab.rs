@@ -4,16 +4,18 @@ use streamgauge_base::{Ecn, Fragment, PacketInfo};
 
 use crate::packet::FRAME_ROOM;
 
-/// Which slot: what [`Item::body`](streamgauge_base::Item::body) holds.
+/// Number of a slot: the value in [`Item::body`](streamgauge_base::Item::body).
 pub type Slot = u32;
 
-/// What is kept beside a frame's bytes.
+/// Facts beside a frame's bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Meta {
-    /// What the classifier found.
+    /// The classifier's result.
     pub info: PacketInfo,
     /// ECN bits on arrival.
     pub ecn: Ecn,
+    /// Its arrival, CLOCK_MONOTONIC ns.
+    pub came: i64,
     /// Which part of its datagram the frame is.
     pub fragment: Fragment,
     /// Its IP bytes.
@@ -22,8 +24,8 @@ pub struct Meta {
     pub egress: u8,
 }
 
-/// Slots that are made together. Memory comes in pieces of so many, small enough that the kernel's work for one
-/// (128 KiB, locked) delays nothing by more than some ten microseconds.
+/// Slots that are made together. Memory is allocated in pieces of this many, small enough that the kernel's
+/// work for one (128 KiB, locked) delays nothing by more than some ten microseconds.
 const CHUNK: usize = 64;
 
 struct Chunk {
@@ -41,7 +43,7 @@ struct Entry {
 
 const EMPTY: Entry = Entry { meta: None, length: 0, references: 0 };
 
-/// Storage of so many slots, more of which are made when they are needed, up to a limit.
+/// Storage of slots: more are made when they are needed, up to a limit.
 pub struct Slab {
     chunks: Vec<Chunk>,
     free: Vec<Slot>,
@@ -49,7 +51,8 @@ pub struct Slab {
 }
 
 impl Slab {
-    /// Room for `ready` packets, and for `most` once they are needed, both rounded up to whole pieces.
+    /// Returns room for `ready` packets, and for `most` once they are needed, both rounded up to whole
+    /// pieces.
     pub fn new(ready: usize, most: usize) -> Self {
         let most = most.max(ready).next_multiple_of(CHUNK);
         let mut slab = Slab { chunks: Vec::new(), free: Vec::with_capacity(most), most };
@@ -59,7 +62,16 @@ impl Slab {
         slab
     }
 
-    /// Bytes that a packet takes.
+    /// Raises the limit to `most` packets, where that is more than before.
+    pub fn allow(&mut self, most: usize) {
+        let most = most.next_multiple_of(CHUNK);
+        if most > self.most {
+            self.free.reserve(most - self.free.len());
+            self.most = most;
+        }
+    }
+
+    /// Returns the bytes that a packet takes.
     pub const fn bytes_a_packet() -> usize {
         FRAME_ROOM + size_of::<Entry>()
     }
@@ -95,20 +107,20 @@ impl Slab {
         Some(slot)
     }
 
-    /// What is known of the frame; `None` if the slot is empty.
+    /// Returns the facts of the frame; `None` if the slot is empty.
     #[inline]
     pub fn meta(&self, slot: Slot) -> Option<Meta> {
         self.chunks.get(slot as usize / CHUNK)?.slots[slot as usize % CHUNK].meta
     }
 
-    /// The frame's bytes.
+    /// Returns the frame's bytes.
     #[inline]
     pub fn frame(&self, slot: Slot) -> &[u8] {
         let (chunk, at) = (&self.chunks[slot as usize / CHUNK], slot as usize % CHUNK);
         &chunk.bytes[at * FRAME_ROOM..][..usize::from(chunk.slots[at].length)]
     }
 
-    /// The frame's bytes to be changed, if there is only one item of it.
+    /// Returns the frame's bytes to be changed, if there is only one item of it.
     #[inline]
     pub fn own_frame_mut(&mut self, slot: Slot) -> Option<&mut [u8]> {
         let (chunk, at) = (&mut self.chunks[slot as usize / CHUNK], slot as usize % CHUNK);
@@ -116,13 +128,13 @@ impl Slab {
         (references == 1).then(|| &mut chunk.bytes[at * FRAME_ROOM..][..usize::from(length)])
     }
 
-    /// One more item is of this frame.
+    /// Counts one more item of this frame.
     #[inline]
     pub fn hold(&mut self, slot: Slot) {
         self.entry(slot).references += 1;
     }
 
-    /// One item less is of this frame; the slot is free after the last.
+    /// Counts one item less of this frame; the slot is free after the last.
     #[inline]
     pub fn release(&mut self, slot: Slot) {
         let entry = self.entry(slot);
@@ -133,7 +145,7 @@ impl Slab {
         }
     }
 
-    /// Memory taken.
+    /// Returns the allocated memory.
     pub fn bytes(&self) -> usize {
         self.room() * Slab::bytes_a_packet()
     }
@@ -156,7 +168,7 @@ mod tests {
     fn meta() -> Meta {
         let (kind, header_bytes) = (PacketKind::Other, 0);
         let info = PacketInfo { kind, flags: 0, header_bytes, payload_bytes: 0, seq: None, connection: None };
-        Meta { info, ecn: Ecn::NotEct, fragment: Fragment::WHOLE, ip_bytes: 20, egress: 0 }
+        Meta { info, ecn: Ecn::NotEct, came: 0, fragment: Fragment::WHOLE, ip_bytes: 20, egress: 0 }
     }
 
     #[derive(Clone, Debug)]

@@ -1,11 +1,11 @@
-//! What a trial's validity is judged by.
+//! Measures that decide a trial's validity.
 
 use serde::Serialize;
 
 /// Buckets of a power of two.
 const FINE: u64 = 32;
 
-/// Counts of nanoseconds in buckets whose width is at most 1/32 of their value.
+/// Counts of nanoseconds in buckets of a width of at most 1/32 of their value.
 #[derive(Clone, Debug)]
 pub struct Histogram {
     buckets: Vec<u64>,
@@ -29,7 +29,7 @@ pub struct Percentiles {
 }
 
 impl Histogram {
-    /// An empty one.
+    /// Returns an empty one.
     pub fn new() -> Self {
         Histogram { buckets: vec![0; bucket(u64::MAX) + 1], count: 0, max: 0 }
     }
@@ -87,7 +87,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// One more packet.
+    /// Counts one more packet.
     #[inline]
     pub fn add(&mut self, bytes: usize) {
         self.packets += 1;
@@ -95,7 +95,7 @@ impl Tally {
     }
 }
 
-/// What went through one port.
+/// Traffic of one port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct PortStats {
     /// Frames read from the ring.
@@ -112,9 +112,9 @@ pub struct PortStats {
     pub send_errors: u64,
     /// Frames too long to carry.
     pub truncated: u64,
-    /// Frames whose checksum was left to hardware.
+    /// Frames with a checksum left to hardware.
     pub checksum_missing: u64,
-    /// Frames for whose bytes there was no room.
+    /// Frames without room for their bytes.
     pub slab_drops: u64,
     /// Frames of the trial that left later than their own transmission time at the bottleneck.
     pub late: u64,

@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::error::{EngineError, Result};
 use crate::sys::{check, monotonic_ns};
 
-/// Under SCHED_FIFO so long before a departure waiting becomes spinning: twice as long as a timer is late at
+/// Time before a departure at which waiting becomes spinning under SCHED_FIFO: twice a timer's lateness at
 /// p99.
 const SPIN_NS: i64 = 50_000;
 
@@ -22,7 +22,7 @@ const SPIN_NS: i64 = 50_000;
 /// second: one that passes through is touched twice.
 const SPIN_BELOW_RATE: u64 = 5_000;
 
-/// How often rings are looked at whose packets can wait, ns: 50 packets at 50,000 packets/s.
+/// Interval of polls of rings with packets that can wait, ns: 50 packets at 50,000 packets/s.
 const LOOK_NS: i64 = 1_000_000;
 
 /// From this rate on the loop does not wake for each packet, but at most once in `HOLD_NS`.
@@ -34,7 +34,7 @@ const HOLD_NS: i64 = 40_000;
 /// Two readings of the clock in a row that lie further apart than this: something else ran on this CPU.
 const STALL_NS: i64 = 20_000;
 
-/// Who is waited for, most urgent first.
+/// Ports to wait for, most urgent first.
 const MAX_PORTS: usize = 3;
 
 /// Waits for descriptors and points in time.
@@ -48,7 +48,7 @@ pub struct Waiter {
     pace: Pace,
     /// When commands were last looked for, CLOCK_MONOTONIC ns.
     looked: i64,
-    /// What spinning has seen.
+    /// Stalls seen while spinning.
     pub stalls: Stalls,
 }
 
@@ -75,7 +75,8 @@ pub struct Stalls {
 }
 
 impl Waiter {
-    /// For the descriptors of at most three ports, and one that brings commands; spins only if `may_spin`.
+    /// Returns a waiter for the descriptors of at most three ports, and one for commands; spins only if
+    /// `may_spin`.
     pub fn new(ports: impl Iterator<Item = RawFd>, commands: RawFd, may_spin: bool) -> Result<Self> {
         let ports: Vec<RawFd> = ports.collect();
         let failed = |e: &io::Error| EngineError::io("make an epoll instance", e);
@@ -94,7 +95,7 @@ impl Waiter {
         Ok(waiter)
     }
 
-    /// So many packets were touched by `now`.
+    /// Notes that this many packets were touched by `now`.
     #[inline]
     pub fn passed(&mut self, packets: u64, now: i64) {
         let pace = &mut self.pace;
@@ -106,10 +107,10 @@ impl Waiter {
         }
     }
 
-    /// Returns when CLOCK_MONOTONIC reads `until` (later by the hold at very high rates), a port is readable, or
-    /// `ready` (asked while spinning) says so; true if commands should be looked for. `None` waits for descriptors
-    /// alone. `patience` says how long (ns) what each port brings may wait: at high rates, ports that can wait are
-    /// looked at by the clock, which saves a wake-up for every packet.
+    /// Returns when CLOCK_MONOTONIC reads `until` (later by the hold at very high rates), a port is readable,
+    /// or `ready` (asked while spinning) returns true; returns true if commands should be read. `None` waits
+    /// for descriptors alone. `patience` is the time (ns) that each port's packets may wait: at high rates,
+    /// ports that can wait are polled by the clock, which saves a wake-up for every packet.
     pub fn wait(
         &mut self,
         until: Option<i64>,
@@ -144,7 +145,7 @@ impl Waiter {
         if spin > 0 && wake < i64::MAX {
             self.spin(wake, ready);
         }
-        // A loop that never comes to sleep must hear commands too.
+        // A loop that never sleeps must read commands too.
         let overdue = now - self.looked > LOOK_NS;
         if overdue {
             self.looked = now;
@@ -168,7 +169,7 @@ impl Waiter {
         self.stalls.watched_ns += last - start;
     }
 
-    /// Whether a frame at `port` is to wake the loop.
+    /// Sets whether a frame at `port` is to wake the loop.
     #[inline]
     fn listen(&mut self, port: usize, listen: bool) {
         if self.listening[port] != listen {
@@ -235,7 +236,7 @@ impl Waiter {
     }
 }
 
-/// What tells the descriptor of commands from a port's.
+/// The number that distinguishes the commands' descriptor from a port's.
 const COMMANDS: u64 = u64::MAX;
 
 fn has_commands(events: &[libc::epoll_event]) -> bool {
@@ -250,11 +251,11 @@ mod tests {
 
     const IMPATIENT: [i64; MAX_PORTS] = [0; MAX_PORTS];
     const PATIENT: [i64; MAX_PORTS] = [i64::MAX; MAX_PORTS];
-    /// Longer than the busiest machine keeps a thread waiting, and what nobody here waits for to the end.
+    /// Longer than the busiest machine keeps a thread waiting, and no wait here lasts to its end.
     const SOON_NS: i64 = 60_000_000_000;
     const FAR_NS: i64 = 2 * SOON_NS;
 
-    /// A waiter for one port and commands, and what makes those readable.
+    /// Returns a waiter for one port and commands, and the descriptors that make those readable.
     fn waiter(may_spin: bool) -> (Waiter, EventFd, EventFd) {
         let flags = nix::sys::eventfd::EfdFlags::EFD_NONBLOCK;
         let [port, commands] = [0, 0].map(|_| EventFd::from_value_and_flags(0, flags).unwrap());
@@ -262,7 +263,7 @@ mod tests {
         (waiter, port, commands)
     }
 
-    /// How long it waited at `rate` for a time `ahead` ns from now.
+    /// Returns how long it waited at `rate` for a time `ahead` ns from now.
     fn waited(waiter: &mut Waiter, rate: u64, ahead: i64, patience: [i64; MAX_PORTS]) -> i64 {
         waiter.pace.rate = rate;
         let start = monotonic_ns();
@@ -290,7 +291,7 @@ mod tests {
     fn what_is_due_at_a_very_high_rate_waits_for_the_next() {
         let (mut waiter, _port, _commands) = waiter(true);
         assert!(waited(&mut waiter, HOLD_FROM_RATE, 1_000, PATIENT) >= HOLD_NS);
-        // A port whose packets cannot wait is looked at after the same time.
+        // A port with packets that cannot wait is polled after the same time.
         let took = waited(&mut waiter, HOLD_FROM_RATE, FAR_NS, IMPATIENT);
         assert!((HOLD_NS..SOON_NS).contains(&took), "{took}");
     }

@@ -8,14 +8,11 @@ use nix::libc;
 use nix::sys::socket::{MsgFlags, SockaddrStorage, sendmsg};
 use streamgauge_base::{Chunk, Ecn};
 
+use super::batch;
+pub use super::batch::{MAX_DATAGRAM, ZEROS};
+use super::came::{self, Came, tell_marks_and_times};
 use crate::error::{EngineError, Result};
 use crate::sys;
-
-/// Largest UDP payload over IPv4.
-pub const MAX_DATAGRAM: usize = 65_507;
-
-/// What filler is made of.
-pub static ZEROS: [u8; 65_536] = [0; 65_536];
 
 /// Room for arrivals while the machine is busy, bytes; the path's queue is the bottleneck, not this one.
 pub const RECEIVE_BUFFER: libc::c_int = 4 << 20;
@@ -28,25 +25,25 @@ pub fn send_parts(socket: BorrowedFd<'_>, head: &[u8], filler: usize, peer: IpAd
         .is_ok()
 }
 
-/// The error of an address that this network does not have.
+/// Returns the error of an address that this network does not have.
 pub fn bound(what: &str, own: IpAddr, e: &io::Error) -> EngineError {
     EngineError::io(format!("{what} on address {own}"), e)
         .remedy("run inside the namespace that has this address")
 }
 
-/// Every packet of a socket goes out with `ecn`: the lower two bits of the TOS byte (RFC 3168 section 5).
+/// Makes every packet of a socket carry `ecn`: the lower two bits of the TOS byte (RFC 3168 section 5).
 fn mark(socket: &UdpSocket, ecn: Ecn) -> io::Result<()> {
     let tos = libc::c_int::from(ecn as u8);
     sys::set_option(socket.as_fd(), libc::IPPROTO_IP, libc::IP_TOS, &tos)
 }
 
-/// Room for arrivals while the machine is busy.
+/// Makes room for arrivals while the machine is busy.
 fn hold_bursts(socket: &UdpSocket) -> io::Result<()> {
     sys::set_option(socket.as_fd(), libc::SOL_SOCKET, libc::SO_RCVBUF, &RECEIVE_BUFFER)
 }
 
-/// Linux would forbid routers to cut up what it sends by UDP, and wait for ICMP to learn the path's MTU. Our machines
-/// know nothing of MTUs, in sim neither, and leave it to the routers.
+/// Lets routers fragment: by default Linux forbids it for UDP datagrams, and waits for ICMP to learn the
+/// path's MTU. Our machines ignore MTUs, in sim too, and leave fragmentation to the routers.
 fn let_routers_cut(socket: &UdpSocket) -> io::Result<()> {
     let (level, option, dont) = match socket.local_addr()? {
         SocketAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_DONT),
@@ -62,7 +59,7 @@ pub struct SharedUdp {
 }
 
 impl SharedUdp {
-    /// Bound to our address and `port`. Every packet goes out with `ecn` in its ECN field.
+    /// Opens a socket bound to our address and `port`. Every packet carries `ecn` in its ECN field.
     pub fn open(own: Ipv4Addr, port: u16, ecn: Ecn) -> Result<SharedUdp> {
         let failed = |e: io::Error| bound(&format!("open UDP port {port}"), own.into(), &e);
         let socket = UdpSocket::bind((own, port)).map_err(failed)?;
@@ -70,13 +67,14 @@ impl SharedUdp {
             socket.set_nonblocking(true)?;
             let_routers_cut(&socket)?;
             hold_bursts(&socket)?;
+            tell_marks_and_times(&socket, socket.local_addr()?)?;
             mark(&socket, ecn)
         };
         set().map_err(failed)?;
         Ok(SharedUdp { socket, port })
     }
 
-    /// For polling.
+    /// Returns the descriptor for polling.
     pub fn fd(&self) -> RawFd {
         self.socket.as_raw_fd()
     }
@@ -92,10 +90,14 @@ impl SharedUdp {
         filler <= MAX_DATAGRAM && send_parts(self.socket.as_fd(), datagram.head(), filler, to.ip(), to.port())
     }
 
-    /// The next datagram and its sender, read through `room`; `None` if there is none.
-    pub fn receive(&self, room: &mut [u8]) -> Option<(Chunk, SocketAddr)> {
-        let (length, from) = self.socket.recv_from(room).ok()?;
-        Some((Chunk::bytes(&room[..length]), from))
+    /// Sends several to an address of this network by one call; how many the kernel took.
+    pub fn send_batch(&self, to: SocketAddr, datagrams: &[(Chunk, Option<Ecn>)]) -> usize {
+        batch::send(self.socket.as_fd(), to, datagrams).unwrap_or(0)
+    }
+
+    /// Returns the next datagram and its sender, read through `room`; `None` if there is none.
+    pub fn receive(&self, room: &mut [u8]) -> Option<(Came, SocketAddr)> {
+        came::receive(&self.socket, room).ok()
     }
 }
 
@@ -108,7 +110,8 @@ pub struct Udp {
     /// To a stranger, so that the kernel keeps others from it. Such a socket answers a send with the error of an earlier
     /// one; in trials none is connected.
     is_connected: bool,
-    /// We have written first, and nothing came back yet: the other end's host may say that nobody is there.
+    /// We have written first, and received nothing yet: the other end's host may report that the port is
+    /// closed.
     is_unheard: bool,
     is_refused: bool,
     peer: IpAddr,
@@ -118,8 +121,8 @@ pub struct Udp {
 }
 
 impl Udp {
-    /// Bound to our address and `port`, which the other end uses too. Every packet goes out with `ecn` in its ECN
-    /// field.
+    /// Opens a socket bound to our address and `port`, which the other end uses too. Every packet carries
+    /// `ecn` in its ECN field.
     pub fn open(own: IpAddr, peer: IpAddr, port: u16, ecn: Ecn) -> Result<Udp> {
         let failed = |e: io::Error| bound(&format!("open UDP port {port}"), own, &e);
         let mut udp = Udp::bind(own, port, peer).map_err(failed)?;
@@ -129,7 +132,7 @@ impl Udp {
         Ok(udp)
     }
 
-    /// To a stranger, from a port that the kernel chooses.
+    /// Opens a socket to a stranger, from a port that the kernel chooses.
     pub fn to_stranger(own: IpAddr, peer: SocketAddr, ecn: Ecn) -> io::Result<Udp> {
         let socket = UdpSocket::bind((own, 0))?;
         socket.connect(peer)?;
@@ -140,7 +143,7 @@ impl Udp {
         Ok(udp)
     }
 
-    /// To a stranger, by a socket that is connected to him.
+    /// Returns a socket to a stranger, which must be connected to it.
     pub fn connected(socket: UdpSocket, peer: SocketAddr) -> io::Result<Udp> {
         let mut udp = Udp::over(socket, peer.ip())?;
         udp.is_connected = true;
@@ -148,7 +151,8 @@ impl Udp {
         Ok(udp)
     }
 
-    /// Bound to our address and `port`; it sends nothing before [`Udp::direct`], or before something came.
+    /// Returns a socket bound to our address and `port`; it sends nothing before [`Udp::direct`], or before
+    /// its first arrival.
     pub fn bind(own: IpAddr, port: u16, peer: IpAddr) -> io::Result<Udp> {
         Udp::over(UdpSocket::bind((own, port))?, peer)
     }
@@ -157,6 +161,7 @@ impl Udp {
         socket.set_nonblocking(true)?;
         let own = socket.local_addr()?;
         let_routers_cut(&socket)?;
+        tell_marks_and_times(&socket, own)?;
         Ok(Udp {
             socket,
             is_connected: false,
@@ -168,12 +173,12 @@ impl Udp {
         })
     }
 
-    /// The port of the other end that its host says nobody has, if nothing ever came from there.
+    /// Returns the port of the other end that its host reports as closed, if nothing ever arrived from there.
     pub fn refused(&self) -> Option<u16> {
         self.is_refused.then_some(self.to)
     }
 
-    /// Room for arrivals while the machine is busy.
+    /// Makes room for arrivals while the machine is busy.
     pub fn hold_bursts(&self) -> io::Result<()> {
         hold_bursts(&self.socket)
     }
@@ -183,7 +188,7 @@ impl Udp {
         self.to = port;
     }
 
-    /// For polling.
+    /// Returns the descriptor for polling.
     pub fn fd(&self) -> RawFd {
         self.socket.as_raw_fd()
     }
@@ -193,7 +198,7 @@ impl Udp {
         self.port
     }
 
-    /// Whether the kernel took it.
+    /// Returns whether the kernel took it.
     pub fn send(&mut self, datagram: &Chunk) -> bool {
         let filler = datagram.len() - datagram.head().len();
         let send = || send_parts(self.socket.as_fd(), datagram.head(), filler, self.peer, self.to);
@@ -201,26 +206,36 @@ impl Udp {
         self.to != 0 && filler <= MAX_DATAGRAM && (send() || self.is_connected && send())
     }
 
-    /// The next one from the other end's host, whichever of its ports it comes from unless it is connected; read through
-    /// `room`. `None` if there is none, or is behind many of strangers: then there is still something to poll.
-    pub fn receive(&mut self, room: &mut [u8]) -> Option<Chunk> {
+    /// Sends several by one call; how many the kernel took.
+    pub fn send_batch(&mut self, datagrams: &[(Chunk, Option<Ecn>)]) -> usize {
+        if self.to == 0 {
+            return 0;
+        }
+        let send = || batch::send(self.socket.as_fd(), SocketAddr::new(self.peer, self.to), datagrams);
+        // The first time it may be the error of an earlier one.
+        send().or_else(|error| if self.is_connected { send() } else { Err(error) }).unwrap_or(0)
+    }
+
+    /// Returns the next one from the other end's host, from any of its ports unless it is connected; read
+    /// through `room`. `None` if there is none, or is behind many of strangers: then there is still something
+    /// to poll.
+    pub fn receive(&mut self, room: &mut [u8]) -> Option<Came> {
         for _ in 0..MOST_FOREIGN {
-            match self.socket.recv_from(room) {
-                // What came before it was connected is anybody's.
-                Ok((length, from))
+            match came::receive(&self.socket, room) {
+                // A datagram that arrived before it was connected may be from any sender.
+                Ok((came, from))
                     if from.ip() == self.peer && (!self.is_connected || from.port() == self.to) =>
                 {
                     self.is_unheard = false;
-                    // Nobody has named the other end's port: it is the one that it sends from.
+                    // The other end's port was not given: it is the one that it sends from.
                     if self.to == 0 {
                         self.to = from.port();
                     }
-                    return Some(Chunk::bytes(&room[..length]));
+                    return Some(came);
                 }
                 Ok(_) => {}
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return None,
                 // An ICMP error of an earlier send: the datagram behind it still waits.
-                Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => self.is_refused = self.is_unheard,
+                Err(nix::Error::ECONNREFUSED) => self.is_refused = self.is_unheard,
                 Err(_) => return None,
             }
         }
@@ -241,7 +256,7 @@ mod tests {
         server.send_to(b"media", (here, udp.port())).unwrap();
         let mut room = [0; 100];
         let came = std::iter::repeat_with(|| udp.receive(&mut room)).flatten().next();
-        assert_eq!(came.unwrap().head(), b"media");
+        assert_eq!(came.unwrap().bytes.head(), b"media");
         assert!(udp.send(&Chunk::bytes(*b"report")));
         assert_eq!(server.recv_from(&mut room).unwrap(), (6, SocketAddr::new(here, udp.port())));
     }
@@ -253,7 +268,7 @@ mod tests {
         let there = gone.local_addr().unwrap();
         let mut udp = Udp::to_stranger(here, there, Ecn::NotEct).unwrap();
         drop(gone);
-        // The kernel answers with ICMP, and would tell of it at the next send.
+        // The kernel answers with ICMP, and would report it at the next send.
         assert!(udp.send(&Chunk::filler(10)));
         let mut room = [0; 100];
         assert!(udp.receive(&mut room).is_none() && udp.refused() == Some(there.port()));
@@ -263,7 +278,7 @@ mod tests {
         assert_eq!(back.recv_from(&mut room).unwrap(), (6, SocketAddr::new(here, udp.port())));
         other.send_to(b"stranger", (here, udp.port())).unwrap();
         back.send_to(b"yes", (here, udp.port())).unwrap();
-        assert_eq!(udp.receive(&mut room).unwrap().head(), b"yes");
+        assert_eq!(udp.receive(&mut room).unwrap().bytes.head(), b"yes");
         assert!(udp.receive(&mut room).is_none());
     }
 }

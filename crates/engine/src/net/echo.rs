@@ -21,7 +21,7 @@ pub struct Echo {
 }
 
 impl Echo {
-    /// A raw socket at our address.
+    /// Returns a raw socket at our address.
     pub fn open(addresses: AddressPair) -> Result<Echo> {
         let AddressPair { own, peer } = addresses;
         let failed = |e: std::io::Error| {
@@ -37,12 +37,12 @@ impl Echo {
         Ok(Echo { socket, peer, identifier: std::process::id() as u16 })
     }
 
-    /// For polling.
+    /// Returns the descriptor for polling.
     pub fn fd(&self) -> RawFd {
         self.socket.as_raw_fd()
     }
 
-    /// Whether the kernel took it.
+    /// Returns whether the kernel took it.
     pub fn send(&mut self, datagram: &Chunk) -> bool {
         let [high, low] = datagram.head().first_chunk().copied().unwrap_or_default();
         let [id_high, id_low] = self.identifier.to_be_bytes();
@@ -55,7 +55,7 @@ impl Echo {
         filler <= MAX_DATAGRAM && send_parts(self.socket.as_fd(), &message, filler, self.peer.into(), 0)
     }
 
-    /// The next reply to one of our requests.
+    /// Returns the next reply to one of our requests.
     pub fn receive(&mut self) -> Option<Chunk> {
         let mut buffer = [MaybeUninit::<u8>::uninit(); 2048];
         loop {
@@ -78,7 +78,8 @@ impl Echo {
     }
 }
 
-/// Sequence number and data of an echo reply from `peer` with `identifier`; `packet` begins with its IP header.
+/// Returns the sequence number and data of an echo reply from `peer` with `identifier`; `packet` begins with
+/// its IP header.
 fn reply(packet: &[u8], peer: Ipv4Addr, identifier: u16) -> Option<&[u8]> {
     let header = usize::from(packet.first()? & 0x0f) * 4;
     let message = packet.get(header..)?;
@@ -86,7 +87,7 @@ fn reply(packet: &[u8], peer: Ipv4Addr, identifier: u16) -> Option<&[u8]> {
     (packet.get(12..16)? == peer.octets() && message[..2] == [0, 0] && ours).then(|| message.get(6..))?
 }
 
-/// The Internet checksum (RFC 1071).
+/// Returns the Internet checksum (RFC 1071).
 fn checksum(bytes: &[u8]) -> u16 {
     let words = bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0)));
     let sum: u32 = words.sum();

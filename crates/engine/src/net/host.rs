@@ -11,7 +11,7 @@ use super::stream::{News, TcpSocket};
 use crate::error::{EngineError, Result};
 use crate::sys::monotonic_ns;
 
-/// What to look at where nobody answers.
+/// The remedy where no server answers.
 pub const NOBODY: &str = "is a server there? streamgauge serve starts one";
 
 /// How long a server may take to accept, ns.
@@ -25,11 +25,11 @@ pub struct Host {
 }
 
 impl Host {
-    /// That of a URL, with the port that one has which names none.
+    /// Returns that of a URL, with the port that one has which names none.
     ///
     /// # Errors
     ///
-    /// What is wrong with the URL, to be said behind it.
+    /// The fault of the URL, to be printed behind it.
     pub fn of(url: &Url, port: u16) -> std::result::Result<Host, &'static str> {
         if !url.username().is_empty() || url.password().is_some() {
             return Err("has a user name, and nobody here can log in");
@@ -39,12 +39,12 @@ impl Host {
         Ok(Host { name, port: url.port().unwrap_or(port) })
     }
 
-    /// One of that name or address, with no port of its own.
+    /// Returns one of that name or address, with no port of its own.
     pub fn named(name: &str) -> Host {
         Host { name: name.trim_start_matches('[').trim_end_matches(']').to_owned(), port: 0 }
     }
 
-    /// Where that is; several addresses if the name has several.
+    /// Returns where that is; several addresses if the name has several.
     pub fn resolve(&self) -> Result<Vec<SocketAddr>> {
         let what = format!("find host {}", self.name);
         let found = (self.name.as_str(), self.port).to_socket_addrs();
@@ -52,7 +52,7 @@ impl Host {
         if found.is_empty() { Err(EngineError::new(what, "it has no address").code(4)) } else { Ok(found) }
     }
 
-    /// A connection to the first of its addresses that takes one. A signal ends the attempt.
+    /// Returns a connection to the first of its addresses that takes one. A signal ends the attempt.
     pub fn reach(&self, signals: &SignalFd) -> Result<TcpSocket> {
         let mut why = EngineError::new("connect", "no address");
         for address in self.resolve()? {
@@ -64,14 +64,14 @@ impl Host {
         Err(why.remedy(NOBODY).code(4))
     }
 
-    /// Our address and its, where there is nothing to connect. Of several, nothing tells which one answers: IPv4 goes first,
-    /// where `serve` listens unless told otherwise.
+    /// Returns our address and its, where there is nothing to connect. Among several, the one that answers is
+    /// unknown: IPv4 is first, where `serve` listens by default.
     pub fn look(&self) -> Result<(IpAddr, IpAddr)> {
         let mut found = self.resolve()?;
         found.sort_by_key(SocketAddr::is_ipv6);
         let mut why = EngineError::new("look for a way", "no address");
         for peer in found {
-            // A connected socket knows where its datagrams would go from; none has gone yet.
+            // A connected socket has the source of its datagrams; none has been sent yet.
             let any = SocketAddr::new(unspecified(peer), 0);
             let own = UdpSocket::bind(any).and_then(|socket| {
                 socket.connect(peer)?;

@@ -1,5 +1,7 @@
-//! What a machine's channels ride on: sockets that never block.
+//! Transport of a machine's channels: sockets that never block.
 
+pub mod batch;
+pub mod came;
 pub mod datagram;
 pub mod echo;
 pub mod host;
@@ -21,7 +23,7 @@ pub struct AddressPair {
     pub peer: Ipv4Addr,
 }
 
-/// The address of IPv4 or IPv6 that this is.
+/// Returns the address of IPv4 or IPv6 that this is.
 pub fn address_of(stored: &SockaddrStorage) -> Option<SocketAddr> {
     let v4 = stored.as_sockaddr_in().map(|&a| SocketAddr::V4(a.into()));
     v4.or_else(|| stored.as_sockaddr_in6().map(|&a| SocketAddr::V6(a.into())))

@@ -16,7 +16,7 @@ pub struct PortRange {
 }
 
 impl PortRange {
-    /// `first` is even; there is room for a pair at least.
+    /// Returns a range; `first` must be even, with room for a pair at least.
     pub const fn new(first: u16, last: u16) -> PortRange {
         PortRange { first, last }
     }
@@ -26,7 +26,7 @@ impl PortRange {
         (self.first, self.last)
     }
 
-    /// How many pairs it holds.
+    /// Returns how many pairs it holds.
     pub fn pairs(self) -> u16 {
         (self.last - self.first).div_ceil(2)
     }
@@ -63,18 +63,19 @@ pub struct Ports {
 }
 
 impl Ports {
-    /// All of `range`, from its pair number `start` on.
+    /// Returns all of `range`, from its pair number `start` on.
     pub fn new(range: PortRange, start: u32) -> Ports {
         let next = (start % u32::from(range.pairs())) as u16;
         Ports { range, next, taken: BTreeSet::new() }
     }
 
-    /// Where its pairs are from.
+    /// Returns where its pairs are from.
     pub fn range(&self) -> PortRange {
         self.range
     }
 
-    /// Two bound sockets for the exchange with `peer`; `None` if there is no pair left, or no descriptor.
+    /// Returns two bound sockets for the exchange with `peer`; `None` if there is no pair left, or no
+    /// descriptor.
     pub fn pair(&mut self, own: IpAddr, peer: IpAddr) -> Option<[Udp; 2]> {
         for _ in 0..self.range.pairs() {
             let pair = self.next;
@@ -97,7 +98,7 @@ impl Ports {
         None
     }
 
-    /// The pair that begins at `port` is free again.
+    /// Frees the pair that begins at `port`.
     pub fn release(&mut self, port: u16) {
         self.taken.remove(&((port - self.range.first) / 2));
     }

@@ -23,7 +23,7 @@ use crate::sys;
 /// The timestamps option with its padding (RFC 7323).
 const TIMESTAMPS_BYTES: u64 = 12;
 
-/// What happened to a stream.
+/// Events of a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum News {
     /// It is connected.
@@ -51,12 +51,12 @@ enum State {
 
 /// A TCP channel at one end.
 pub struct TcpSocket {
-    /// The listener until somebody came, then the connection.
+    /// The listener until a client connects, then the connection.
     socket: OwnedFd,
     serves: bool,
     peer: SocketAddr,
     state: State,
-    /// The machine was told that there are bytes and has not read them all.
+    /// The machine was notified of bytes and has not read them all.
     told_readable: bool,
     /// The machine wrote more than there was room for.
     wants_room: bool,
@@ -77,7 +77,7 @@ struct Settings {
 }
 
 impl TcpSocket {
-    /// The server's end.
+    /// Returns the server's end.
     pub fn listen(addresses: AddressPair, port: u16, spec: &TcpSpec) -> Result<TcpSocket> {
         let mut stream = TcpSocket::make(addresses, port, spec, true)?;
         listen_at(&stream.socket, addresses, port, 1)?;
@@ -85,7 +85,7 @@ impl TcpSocket {
         Ok(stream)
     }
 
-    /// An end that connects when it is told to, from a port that is chosen then.
+    /// Returns an end that connects on request, from a port that is chosen then.
     pub fn unconnected(addresses: AddressPair, port: u16, spec: &TcpSpec) -> Result<TcpSocket> {
         let mut stream = TcpSocket::make(addresses, port, spec, false)?;
         sys::set_option(stream.socket.as_fd(), libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, &1i32)
@@ -120,14 +120,14 @@ impl TcpSocket {
         }
     }
 
-    /// A connection that somebody has made to us; `socket` does not block.
+    /// Returns a connection that a peer has made to us; `socket` does not block.
     pub fn accepted(socket: OwnedFd, peer: SocketAddr) -> TcpSocket {
         let mut stream = TcpSocket::over(socket, peer, State::Idle, true);
         stream.open();
         stream
     }
 
-    /// A connection to `peer`, under way, with the kernel's own settings.
+    /// Returns a connection to `peer`, under way, with the kernel's own settings.
     pub fn connecting(peer: SocketAddr) -> Result<TcpSocket> {
         let family = if peer.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
@@ -139,7 +139,7 @@ impl TcpSocket {
         Ok(stream)
     }
 
-    /// Our address on this connection.
+    /// Returns our address on this connection.
     pub fn own_address(&self) -> io::Result<SocketAddr> {
         let name: SockaddrStorage = getsockname(self.socket.as_raw_fd())?;
         address_of(&name).ok_or_else(|| io::Error::from(io::ErrorKind::Unsupported))
@@ -159,7 +159,7 @@ impl TcpSocket {
         };
     }
 
-    /// What the kernel made of the settings.
+    /// Returns the settings as the kernel applied them.
     pub fn settings(&self) -> Value {
         json!({
             "send_buffer_bytes": self.settings.send_buffer_bytes,
@@ -168,7 +168,7 @@ impl TcpSocket {
         })
     }
 
-    /// The end that does not listen connects. What comes of it `news` tells.
+    /// Connects the end that does not listen. `news` reports the result.
     pub fn connect(&mut self) -> nix::Result<()> {
         if self.serves || self.state != State::Idle {
             return Ok(());
@@ -182,33 +182,33 @@ impl TcpSocket {
         }
     }
 
-    /// The other end's address.
+    /// Returns the other end's address.
     pub fn peer(&self) -> SocketAddr {
         self.peer
     }
 
-    /// There is news that waits for nothing.
+    /// Returns whether there is news that waits for nothing.
     pub fn has_news(&self) -> bool {
         !self.pending.is_empty()
     }
 
-    /// We have finished.
+    /// Returns whether we have finished.
     pub fn is_finished(&self) -> bool {
         self.finished
     }
 
-    /// Both ends have finished, or the connection broke, and the machine knows.
+    /// Returns whether both ends have finished, or the connection broke, and the machine was notified.
     pub fn is_gone(&self) -> bool {
         self.pending.is_empty() && self.state == State::Closed
     }
 
-    /// The socket: another one once a listener has become its one connection.
+    /// Returns the socket: another one once a listener has become its one connection.
     pub fn fd(&self) -> RawFd {
         self.socket.as_raw_fd()
     }
 
-    /// What to poll for; `None` for nothing. Of a connection that is over there is at once what `news` has yet to tell,
-    /// which a write may find at any time: poll reports a hang-up whatever it is asked for.
+    /// Returns the events to poll for; `None` for none. A connection that is over has at once the news that `news` has yet
+    /// to report, which a write may find at any time: poll reports a hang-up for any requested events.
     pub fn interest(&self) -> Option<(RawFd, i16)> {
         let events = match self.state {
             State::Idle if self.serves => libc::POLLIN,
@@ -225,7 +225,7 @@ impl TcpSocket {
         Some((self.socket.as_raw_fd(), events))
     }
 
-    /// The next thing the machine must be told.
+    /// Returns the next event for the machine.
     pub fn news(&mut self) -> Option<News> {
         if let Some(news) = self.pending.pop_front() {
             return Some(news);
@@ -269,7 +269,7 @@ impl TcpSocket {
         }
     }
 
-    /// What went wrong with it; `UnknownErrno`, which is 0, if nothing did.
+    /// Returns its error; `UnknownErrno`, which is 0, if there is none.
     fn error(&self) -> nix::Error {
         let error = sys::get_option::<i32>(self.socket.as_fd(), libc::SOL_SOCKET, libc::SO_ERROR);
         error.map_or(nix::Error::EIO, nix::Error::from_raw)
@@ -284,7 +284,7 @@ impl TcpSocket {
         }
     }
 
-    /// There is nothing left to read and never will be.
+    /// Handles the end of the peer's data: there is nothing left to read and never will be.
     fn peer_finishes(&mut self) {
         if !std::mem::replace(&mut self.peer_finished, true) {
             self.pending.push_back(News::Finished);
@@ -303,10 +303,10 @@ impl TcpSocket {
         }
     }
 
-    /// Writes what there is room for and returns how much that was.
+    /// Writes as much as there is room for and returns that amount.
     pub fn write(&mut self, mut chunk: Chunk) -> usize {
         let mut taken = 0;
-        // As in sim, who writes before the connection is there hears when there is room.
+        // As in sim, a machine that writes before the connection is open is notified when there is room.
         if matches!(self.state, State::Idle | State::Connecting) && !self.finished && !chunk.is_empty() {
             self.wants_room = true;
         }
@@ -371,7 +371,7 @@ impl TcpSocket {
         }
     }
 
-    /// Bytes that the kernel holds because the other end has not acknowledged them.
+    /// Returns the bytes that the kernel holds because the other end has not acknowledged them.
     pub fn unacknowledged_bytes(&self) -> u64 {
         let mut held: libc::c_int = 0;
         // SAFETY: the kernel writes one number (SIOCOUTQ, tcp(7)).
@@ -379,7 +379,7 @@ impl TcpSocket {
         if done == 0 { u64::try_from(held).unwrap_or(0) } else { 0 }
     }
 
-    /// What the kernel holds ready that was not read, bytes.
+    /// Returns the unread bytes that the kernel holds ready.
     pub fn unread_bytes(&self) -> u64 {
         let mut held: libc::c_int = 0;
         // SAFETY: the kernel writes one int. It fails on a listener, which holds none.
@@ -387,20 +387,20 @@ impl TcpSocket {
         u64::try_from(held).unwrap_or(0)
     }
 
-    /// The connection is there: `news` says so once more, to who was not there to hear it.
+    /// Makes `news` report the connection once more, for a listener that missed it.
     pub fn tell_again(&mut self) {
         self.pending.push_front(News::Opened);
     }
 
-    /// Leaves what there is to read for later: `news` says `Readable` again.
+    /// Leaves unread bytes for later: `news` reports `Readable` again.
     pub fn read_later(&mut self) {
         self.told_readable = false;
     }
 
-    /// Ends the connection, or the wait for one, at once: the kernel drops what it has not sent and resets the other
+    /// Ends the connection, or the wait for one, at once: the kernel drops unsent data and resets the other
     /// end. There is no more news.
     pub fn abort(&mut self) {
-        // What dissolves a socket's association (connect(2)); Linux's TCP takes it in any state.
+        // The address that dissolves a socket's association (connect(2)); Linux's TCP accepts it in any state.
         let nobody = libc::sockaddr { sa_family: libc::AF_UNSPEC as libc::sa_family_t, sa_data: [0; 14] };
         let length = size_of_val(&nobody) as libc::socklen_t;
         // SAFETY: `nobody` is readable for its length. It fails only where there is no connection.
@@ -409,7 +409,7 @@ impl TcpSocket {
         self.pending.clear();
     }
 
-    /// Nothing more will be written; what was still goes out, and what the other end writes still comes in.
+    /// Ends writing: pending data are still sent, and the other end's data are still received.
     pub fn close(&mut self) {
         if !std::mem::replace(&mut self.finished, true) && self.state == State::Open {
             self.wants_room = false;
@@ -428,20 +428,20 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// At our address, with room for `backlog` connections that nobody has accepted. Connections have its settings.
+    /// Opens a listener at our address, with room for `backlog` unaccepted connections, which have its settings.
     pub fn open(addresses: AddressPair, port: u16, spec: &TcpSpec, backlog: u32) -> Result<Listener> {
         let socket = configured(spec)?;
         listen_at(&socket, addresses, port, backlog)?;
         Ok(Listener { socket, port })
     }
 
-    /// One that listens already, and never blocks. Connections have the kernel's settings.
+    /// Returns one that listens already, and never blocks. Connections have the kernel's settings.
     pub fn of(listener: TcpListener) -> io::Result<Listener> {
         let port = listener.local_addr()?.port();
         Ok(Listener { socket: listener.into(), port })
     }
 
-    /// For polling.
+    /// Returns the descriptor for polling.
     pub fn fd(&self) -> RawFd {
         self.socket.as_raw_fd()
     }
@@ -451,11 +451,11 @@ impl Listener {
         self.port
     }
 
-    /// The next connection, which is open.
+    /// Returns the next connection, which is open.
     ///
     /// # Errors
     ///
-    /// EAGAIN where nobody waits, else what keeps who waits from being taken.
+    /// Returns EAGAIN without a waiting client, else the reason why it cannot be accepted.
     pub fn accept(&self) -> nix::Result<TcpSocket> {
         let socket = accept_from(&self.socket)?;
         let peer: Option<SockaddrStorage> = getpeername(socket.as_raw_fd()).ok();
@@ -475,7 +475,7 @@ pub fn listen_for_strangers(address: SocketAddr, unprivileged: u16) -> Result<Tc
     listener.map_err(|e| no_listener(address, unprivileged, &e))
 }
 
-/// Why nobody can listen there, and what would do.
+/// Returns the reason why listening there fails, and the remedy.
 pub fn no_listener(address: SocketAddr, unprivileged: u16, e: &io::Error) -> EngineError {
     let remedy = match e.kind() {
         io::ErrorKind::PermissionDenied => {
@@ -487,11 +487,11 @@ pub fn no_listener(address: SocketAddr, unprivileged: u16, e: &io::Error) -> Eng
     EngineError::io(format!("listen on {address}"), e).remedy(remedy).code(4)
 }
 
-/// Largest buffer that Linux lets a program ask for (net.core.wmem_max and rmem_max, unless somebody has set them). It would
-/// take a larger one for this, and never more: left alone, it lets buffers grow to megabytes (tcp_wmem, tcp_rmem).
+/// Largest buffer that Linux lets a program request (the defaults of net.core.wmem_max and rmem_max). It would take a
+/// larger one for this, and never more: left alone, it lets buffers grow to megabytes (tcp_wmem, tcp_rmem).
 const LARGEST_BUFFER: u64 = 212_992;
 
-/// A socket with these settings.
+/// Returns a socket with these settings.
 fn configured(spec: &TcpSpec) -> Result<OwnedFd> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let socket = socket(AddressFamily::Inet, SockType::Stream, flags, None)
@@ -507,7 +507,7 @@ fn configured(spec: &TcpSpec) -> Result<OwnedFd> {
     if spec.receive_window <= LARGEST_BUFFER {
         set("SO_RCVBUF", libc::SOL_SOCKET, libc::SO_RCVBUF, spec.receive_window)?;
     }
-    // SO_RCVBUF is doubled by the kernel for its own overhead; this bounds the window that is told to the sender.
+    // The kernel doubles SO_RCVBUF for its own overhead; this bounds the window that is advertised to the sender.
     set("TCP_WINDOW_CLAMP", libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, spec.receive_window)?;
     // Linux takes the timestamps option out of the segment size that it is given.
     set("TCP_MAXSEG", libc::IPPROTO_TCP, libc::TCP_MAXSEG, u64::from(spec.mss) + TIMESTAMPS_BYTES)?;
@@ -525,12 +525,12 @@ fn listen_at(socket: &OwnedFd, addresses: AddressPair, port: u16, backlog: u32) 
     sys::set_option(socket.as_fd(), libc::SOL_SOCKET, libc::SO_REUSEADDR, &1i32)
         .map_err(|e| EngineError::io("set SO_REUSEADDR", &e))?;
     bind(socket.as_raw_fd(), &SockaddrIn::from(SocketAddrV4::new(addresses.own, port))).map_err(failed)?;
-    // The kernel has its own limit (net.core.somaxconn), and takes what is beyond it for that.
+    // The kernel has its own limit (net.core.somaxconn), and reduces a greater value to that.
     let backlog = i32::try_from(backlog).unwrap_or(i32::MAX).clamp(1, libc::SOMAXCONN);
     listen(socket, Backlog::new(backlog).map_err(failed)?).map_err(failed)
 }
 
-/// The next connection of a listening socket, which does not block.
+/// Returns the next connection of a listening socket, which does not block.
 fn accept_from(listener: &OwnedFd) -> nix::Result<OwnedFd> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let fd = accept4(listener.as_raw_fd(), flags)?;
@@ -540,8 +540,8 @@ fn accept_from(listener: &OwnedFd) -> nix::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// A program without CAP_NET_ADMIN may choose only among the kernel's allowed controls; the route chooses then, and
-/// `TcpSocket::settings` says what it came to.
+/// Sets the congestion control; a program without CAP_NET_ADMIN may choose only among the kernel's allowed
+/// ones. The route chooses then, and `TcpSocket::settings` returns the result.
 fn choose_congestion_control(socket: &OwnedFd, name: &str) {
     // SAFETY: `name` is readable for its length.
     unsafe {

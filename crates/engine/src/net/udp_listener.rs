@@ -1,4 +1,5 @@
-//! Where datagrams of strangers come in: a socket that hears everybody, and one of his own for who stays.
+//! The entrance of strangers' datagrams: a socket that receives from all peers, and a socket of its own for
+//! each lasting peer.
 //!
 //! The kernel gives a datagram to the socket that is connected to its sender, if there is one of the same port.
 
@@ -15,30 +16,30 @@ use streamgauge_base::Chunk;
 use super::address_of;
 use crate::sys;
 
-/// Room for those who come at once, bytes.
+/// Room for datagrams that arrive at once, bytes.
 const RECEIVE_BUFFER: libc::c_int = 4 << 20;
 
-/// What is read at most of what came before a socket was connected, datagrams.
+/// Most datagrams read from those that arrived before a socket was connected.
 const MOST_MEANWHILE: usize = 64;
 
-/// A datagram that came, and between whom it went.
+/// A received datagram, with its source and destination.
 pub struct Received {
     /// All of it.
     pub datagram: Chunk,
     /// Its sender.
     pub from: SocketAddr,
-    /// Whom it was sent to: an address of ours.
+    /// Its destination: an address of ours.
     pub to: SocketAddr,
 }
 
-/// The socket that hears everybody.
+/// The socket that receives from all peers.
 pub struct UdpListener {
     socket: UdpSocket,
     address: SocketAddr,
 }
 
 impl UdpListener {
-    /// At this address.
+    /// Opens a listener at this address.
     pub fn open(address: SocketAddr) -> io::Result<UdpListener> {
         let socket = shared(address)?;
         // It may have many addresses, and must answer from the one that was written to.
@@ -51,12 +52,12 @@ impl UdpListener {
         Ok(UdpListener { socket, address })
     }
 
-    /// For polling.
+    /// Returns the descriptor for polling.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 
-    /// The next datagram, read through `room`; `None` if there is none.
+    /// Returns the next datagram, read through `room`; `None` if there is none.
     pub fn next(&self, room: &mut [u8]) -> Option<Received> {
         loop {
             let mut control = nix::cmsg_space!(libc::in6_pktinfo);
@@ -70,7 +71,7 @@ impl UdpListener {
             };
             let to = came.cmsgs().ok().and_then(|mut all| all.find_map(|one| written_to(&one)));
             let (bytes, from) = (came.bytes, came.address.as_ref().and_then(address_of));
-            // Port 0 is nobody's: there is no answer to it.
+            // Port 0 belongs to no socket: there is no answer to it.
             if let Some(from) = from.filter(|from| from.port() != 0) {
                 let to = SocketAddr::new(to.unwrap_or(self.address.ip()), self.address.port());
                 let (from, to) = (canonical(from), canonical(to));
@@ -79,7 +80,7 @@ impl UdpListener {
         }
     }
 
-    /// As the socket knows it.
+    /// Returns the address in the socket's form.
     fn as_ours(&self, address: SocketAddr) -> SocketAddr {
         match (self.address, address.ip()) {
             (SocketAddr::V6(_), IpAddr::V4(ip)) => {
@@ -89,13 +90,13 @@ impl UdpListener {
         }
     }
 
-    /// Sends a datagram to who has sent that one, from the address that he wrote to.
+    /// Sends a datagram to the sender of that one, from the address that it was sent to.
     pub fn answer(&self, came: &Received, datagram: &Chunk) {
         let (own, to) = (self.as_ours(came.to), self.as_ours(came.from));
         let (parts, to) = ([IoSlice::new(datagram.head())], SockaddrStorage::from(to));
         let send = |control: &[ControlMessage<'_>]| {
             let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
-            // What the network cannot take it drops.
+            // Data that the network cannot accept are dropped.
             let _ = sendmsg(self.socket.as_raw_fd(), &parts, control, flags, Some(&to));
         };
         match own.ip() {
@@ -112,8 +113,8 @@ impl UdpListener {
     }
 }
 
-/// A socket for the datagrams of `peer` to `own` alone. Until it was connected it heard everybody, in the listener's place:
-/// what came meanwhile comes with it, read through `room`.
+/// Returns a socket for the datagrams of `peer` to `own` alone. Until it was connected it received from all
+/// peers, in the listener's place: datagrams from that time are returned with it, read through `room`.
 pub fn connected(
     own: SocketAddr,
     peer: SocketAddr,
@@ -130,7 +131,7 @@ pub fn connected(
     Ok((socket, meanwhile))
 }
 
-/// As IPv4 where it is that.
+/// Returns the address as IPv4 where it is a mapped one.
 fn canonical(address: SocketAddr) -> SocketAddr {
     match address.ip().to_canonical() {
         ip @ IpAddr::V4(_) => SocketAddr::new(ip, address.port()),
@@ -138,7 +139,7 @@ fn canonical(address: SocketAddr) -> SocketAddr {
     }
 }
 
-/// An address of one link is of the peer's link.
+/// Returns our address with the peer's link, if it is an address of one link.
 fn of_link(own: SocketAddr, peer: SocketAddr) -> SocketAddr {
     match (own, peer) {
         (SocketAddr::V6(own), SocketAddr::V6(peer)) if own.ip().is_unicast_link_local() => {
@@ -148,7 +149,7 @@ fn of_link(own: SocketAddr, peer: SocketAddr) -> SocketAddr {
     }
 }
 
-/// A socket whose address others of this process have too.
+/// Returns a socket that shares its address with others of this process.
 fn shared(address: SocketAddr) -> io::Result<UdpSocket> {
     let domain = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
     let socket: OwnedFd = sys::socket(domain, libc::SOCK_DGRAM | libc::SOCK_NONBLOCK, 0)?;
@@ -216,7 +217,7 @@ mod tests {
             assert_eq!(heard(&one), (b"answer".to_vec(), SocketAddr::new(there, port)));
             assert_eq!(next(&listener, &mut room).datagram.head(), b"me too");
             assert!(listener.next(&mut room).is_none());
-            // Without his own socket he is new again.
+            // Without its own socket the peer is new again.
             drop(own);
             one.send_to(b"late", (there, port)).unwrap();
             assert_eq!(next(&listener, &mut room).datagram.head(), b"late");

@@ -1,4 +1,4 @@
-//! What wakes a loop besides its sockets: a timer, and the signals that end it.
+//! Wake-ups of a loop besides its sockets: a timer, and the signals that end it.
 
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -14,7 +14,7 @@ pub struct Alarm {
 }
 
 impl Alarm {
-    /// Not set.
+    /// Returns an alarm that is not set.
     pub fn new() -> nix::Result<Alarm> {
         let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
         Ok(Alarm { timer: TimerFd::new(ClockId::CLOCK_MONOTONIC, flags)?, at: None })
@@ -37,7 +37,7 @@ impl Alarm {
         self.at = done.ok().and(at);
     }
 
-    /// It has rung.
+    /// Notes that it has rung.
     pub fn rang(&mut self) {
         let _ = self.timer.wait();
         self.at = None;
@@ -50,7 +50,7 @@ impl AsFd for Alarm {
     }
 }
 
-/// SIGINT, SIGTERM and SIGHUP as a descriptor. Threads made later must not take them.
+/// Returns SIGINT, SIGTERM and SIGHUP as a descriptor. Threads made later must not take them.
 pub fn stop_signals() -> nix::Result<SignalFd> {
     let mut set = SigSet::empty();
     for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {

@@ -67,7 +67,7 @@ impl FunctionProcess {
         writeln!(self.to, "{line}").map_err(|e| format!("its process takes no more lines: {e}"))
     }
 
-    /// The next line, which has no error in it.
+    /// Returns the next line, which has no error in it.
     fn answer(&mut self) -> Result<Value, String> {
         let mut line = String::new();
         self.from.read_line(&mut line).map_err(|e| e.to_string())?;
@@ -101,10 +101,10 @@ impl FunctionRule {
         Ok((chosen_level(level, now)?, why))
     }
 
-    /// Ends this process: a trial whose rule has failed is worth nothing.
+    /// Ends this process: a trial with a failed rule is worthless.
     fn fail(&self, why: String) -> ! {
         let error = EngineError::new(format!("call {}", self.name), why).code(4);
-        eprintln!("streamgauge-engine node: {error}");
+        crate::lines::complain(&format!("streamgauge-engine node: {error}"));
         std::process::exit(error.code.into())
     }
 }

@@ -33,7 +33,7 @@ pub struct Config {
     /// Its name in the plan, or the relay's.
     flow: String,
     side: Side,
-    /// Of a flow that goes through a relay, one of the two is the relay's. A relay's are in the plan.
+    /// For a flow through a relay, one of the two is the relay's. A relay's are in the plan.
     #[serde(default)]
     server_ip: Option<Ipv4Addr>,
     #[serde(default)]
@@ -45,13 +45,13 @@ pub struct Config {
     caller: Option<Caller>,
 }
 
-/// Whose machine this is.
+/// The role of this machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Side {
-    /// Where `down` comes from.
+    /// The source of `down`.
     Server,
-    /// Where it goes.
+    /// The destination of `down`.
     Player,
     /// Between the two, of several flows: a machine of the plan's `relays`.
     Relay,
@@ -78,7 +78,7 @@ pub fn run(mut config: Config) -> Result<()> {
 const COMMANDS: u32 = 0;
 const PLACE: u32 = 0;
 
-/// What is done to the flow at a time.
+/// An action on the flow at a time.
 #[derive(Clone, Copy, Debug)]
 enum Scheduled {
     Start,
@@ -103,12 +103,11 @@ struct Node {
     left: Option<Left>,
 }
 
-/// A machine left: what came until then it was handed, apart from what it had not read, and of what came later nothing is
-/// known.
+/// A machine left: it had received all earlier data except the unread bytes; later data are unknown.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Left {
     t_monotonic_ns: i64,
-    /// Of its streams.
+    /// Unread bytes of its streams.
     unread_bytes: u64,
 }
 
@@ -137,7 +136,7 @@ impl Node {
         Node::of(spec.name.clone(), app, channels, agenda, None)
     }
 
-    /// A relay's: it is there from the trial's start to its end.
+    /// Returns a relay's node, which is there from the trial's start to its end.
     fn relay(config: &Config) -> Result<Node> {
         let plan = &config.plan;
         let nth = plan.relays.iter().position(|relay| relay.name == config.flow);
@@ -173,6 +172,7 @@ impl Node {
                 match command {
                     Command::Start { t0_monotonic_ns } => {
                         self.t0 = Some(t0_monotonic_ns as i64);
+                        self.channels.count_from(t0_monotonic_ns as i64);
                         say(&json!({"event": "started", "t0_monotonic_ns": t0_monotonic_ns}));
                     }
                     Command::Stop => {
@@ -195,7 +195,7 @@ impl Node {
         }
     }
 
-    /// Does what is due, takes what has arrived and waits for more. True at the trial's end.
+    /// Performs actions that are due, reads arrivals and waits for more. True at the trial's end.
     fn turn(&mut self) -> Result<bool> {
         if self.keep_agenda()? {
             return Ok(true);
@@ -212,7 +212,7 @@ impl Node {
         Ok(false)
     }
 
-    /// Does what is due. True at the trial's end.
+    /// Performs actions that are due. True at the trial's end.
     fn keep_agenda(&mut self) -> Result<bool> {
         while let Some(&(_, scheduled)) = self.agenda.last().filter(|&&(at, _)| self.is_past(at)) {
             self.agenda.pop();
@@ -239,7 +239,7 @@ impl Node {
         self.t0.is_some_and(|t0| monotonic_ns() - t0 >= at as i64)
     }
 
-    /// Gives the machine an input and passes on what it has to say.
+    /// Gives the machine an input and delivers its output.
     fn give(&mut self, input: Input<'_>) {
         let now = self.now();
         self.app.handle(now, input, &mut self.channels);
@@ -258,7 +258,7 @@ impl Node {
         say(&line);
     }
 
-    /// Gives the machine what its sockets have for it. True at the trial's end.
+    /// Gives the machine the events of its sockets. True at the trial's end.
     fn take_arrivals(&mut self) -> Result<bool> {
         for (channel, error) in self.channels.take_refused() {
             if self.refused(channel, &error)? {
@@ -273,8 +273,9 @@ impl Node {
             while let Some(arrival) = self.channels.arrival(id, &mut self.room) {
                 let ended = match arrival {
                     Arrival::Input(input) => self.arrived(input)?,
-                    Arrival::Datagram(channel, datagram) => {
-                        self.arrived(Input::Datagram(channel, &datagram))?
+                    Arrival::Datagram(on, came) => {
+                        let at = came.at(self.now());
+                        self.arrived(Input::Datagram { on, bytes: &came.bytes, ecn: came.ecn, at })?
                     }
                     Arrival::Refused(error) => self.refused(id, &error)?,
                 };
@@ -286,7 +287,7 @@ impl Node {
         Ok(false)
     }
 
-    /// A channel could not be opened. True at the trial's end.
+    /// Handles a channel that could not be opened. True at the trial's end.
     fn refused(&mut self, channel: ChannelId, error: &ChannelError) -> Result<bool> {
         self.tell(&Event {
             at: self.now(),
@@ -299,8 +300,8 @@ impl Node {
         self.arrived(Input::Refused(channel, error))
     }
 
-    /// Gives the machine what arrived, after what is due: what the other end does at a time, this one does at that time
-    /// too, and then hears of it. True at the trial's end.
+    /// Gives the machine the arrival, after actions that are due: an action of the other end at a time is
+    /// performed at this end at that time too, before its news arrive. True at the trial's end.
     fn arrived(&mut self, input: Input<'_>) -> Result<bool> {
         let ended = self.keep_agenda()?;
         if !ended {
@@ -314,7 +315,7 @@ impl Node {
         let (mut timer, mut listens) = (None, None);
         if self.started {
             self.channels.settle(&self.reactor, PLACE)?;
-            listens = self.channels.listens_again_ns();
+            listens = self.channels.settles_again_ns();
             timer = if self.channels.has_news() {
                 Some(0)
             } else {

@@ -1,4 +1,4 @@
-//! A machine on sockets: what comes first, and connections of every kind over the loopback interface.
+//! A machine on sockets: the order of events, and connections of every kind over the loopback interface.
 
 #[path = "../../../sim/tests/relay/datagrams.rs"]
 mod datagrams;
@@ -20,10 +20,10 @@ use streamgauge_systems::{Carrier, Channel, CloseReason, Io, Peer};
 
 use super::*;
 
-/// No test takes so long; one that would hang ends then.
+/// No test lasts this long; one that would hang ends then.
 const END_NS: u64 = 60_000_000_000;
 
-/// Keeps what it is given.
+/// Keeps its input.
 struct Listener(Arc<Mutex<Vec<String>>>);
 
 impl App for Listener {
@@ -58,8 +58,9 @@ fn node(app: Box<dyn App + Send>, serves: bool, begins_with: &[Channel]) -> Node
     Node::of("x".into(), app, channels, agenda, Some(monotonic_ns())).unwrap()
 }
 
-/// Lets both run until the client has so many outcomes and the server knows of `served` ends. The server listens before
-/// the client starts; each test has a port of its own, below those that the kernel chooses.
+/// Lets both run until the client has as many outcomes as expected and the server has `served` ends. The
+/// server listens before the client starts; each test has a port of its own, below those that the kernel
+/// chooses.
 fn run(port: u16, backlog: u32, client: Client, server: Server, served: usize) -> Seen {
     let (seen, count) = (client.seen.clone(), client.count as usize);
     let done = || {
@@ -75,7 +76,7 @@ fn run(port: u16, backlog: u32, client: Client, server: Server, served: usize) -
             scope.spawn(|| while !done() && !node.turn().unwrap() {});
         }
     });
-    // Nothing is kept of what is over.
+    // Ended connections leave nothing behind.
     for node in [&mut server, &mut client] {
         node.channels.settle(&node.reactor, PLACE).unwrap();
         assert_eq!(node.channels.open_streams(), 0);
@@ -129,7 +130,7 @@ fn refused_and_reset_connections_are_told_as_such() {
     let client = Client::new(3, 1, 28_903, Ending::After, &seen);
     let seen = run(28_902, 8, client, Server::new(None, 100, Ending::First, &seen), 0);
     assert_eq!((seen.outcomes.len(), seen.accepted), (3, 0));
-    assert!(seen.outcomes.iter().all(|one| one.end.starts_with("nobody listens on port 28903")), "{seen:?}");
+    assert!(seen.outcomes.iter().all(|one| one.end.starts_with("no listener on port 28903")), "{seen:?}");
 
     let seen = Shared::default();
     let client = Client::new(3, 1, 28_902, Ending::After, &seen);
@@ -156,10 +157,10 @@ fn more_than_the_backlog_holds_are_served_all_the_same() {
 fn a_port_is_listened_on_once() {
     let seen = Shared::default();
     let client = Client::new(1, 1, 28_905, Ending::After, &seen);
-    // It listens again on what the flow begins with.
+    // It listens again for the flow's first channel.
     let server = Server::new(Some(listener(28_905, 4)), 1_000, Ending::First, &seen);
     let seen = run(28_905, 4, client, server, 2);
-    assert!(seen.served.keys().any(|end| end.starts_with("port 28905 is taken at this end")), "{seen:?}");
+    assert!(seen.served.keys().any(|end| end.starts_with("port 28905 is in use at this end")), "{seen:?}");
     assert_eq!(seen.outcomes[0].bytes, 1_000);
 }
 
@@ -174,14 +175,14 @@ fn pairs_of_ports_for_rtp_are_opened_directed_and_given_back() {
     let ports = [of(&channels, first), of(&channels, second)];
     assert!(ports.iter().all(|[rtp, rtcp]| rtp % 2 == 0 && *rtcp == rtp + 1), "{ports:?}");
     assert_ne!(ports[0], ports[1]);
-    // Nobody has said where to.
+    // The destination is not set yet.
     channels.send(first, Chunk::bytes(*b"lost"));
     assert_eq!(channels.stats()["send_errors"], 1);
     channels.direct(first, ports[1][0]);
     channels.send(first, Chunk::bytes(*b"hello"));
     let mut room = Room::new();
     let hello = std::iter::repeat_with(|| channels.arrival(second, &mut room)).flatten().next();
-    assert!(matches!(hello, Some(Arrival::Datagram(_, datagram)) if datagram.head() == b"hello"));
+    assert!(matches!(hello, Some(Arrival::Datagram(_, datagram)) if datagram.bytes.head() == b"hello"));
     for channel in [first.0, first.0 + 1] {
         channels.close(ChannelId(channel));
         assert_eq!(channels.port(ChannelId(channel)), None);
@@ -229,7 +230,7 @@ fn a_relay_knows_whose_its_streams_are_and_reaches_each_flows_own_server() {
         assert!(seen.outcomes.iter().all(|one| one.bytes == bytes && one.end == "finished"), "{seen:?}");
     }
     assert_eq!(passed.lock().unwrap().accepted, [(Peer(0), 3), (Peer(1), 5)].into());
-    // What it read from servers, of all that it read.
+    // The bytes that it read from servers, among all that it read.
     let stats = nodes[0].channels.stats();
     let (answers, asked) = (3 * 1_000 + 5 * 200_000, 8 * REQUEST as u64);
     assert_eq!(stats["received_from_servers_bytes"], answers);
@@ -285,7 +286,7 @@ fn a_relay_passes_datagrams_between_each_player_and_its_server() {
     accepted.sort();
     assert_eq!(accepted, [Peer(0), Peer(1)]);
     for begins in [
-        "port 28909 is taken",
+        "port 28909 is in use",
         "open a channel: a relay sends datagrams from a port",
         "the relay has no flow",
     ] {
@@ -298,7 +299,7 @@ fn a_relay_passes_datagrams_between_each_player_and_its_server() {
     );
     assert_eq!(stats["received_from_servers_bytes"], 100 * 902);
     assert_eq!((&stats["sent_packets"], &stats["send_errors"]), (&json!(200), &json!(0)));
-    // With its listener goes the port, and all that it has there.
+    // The port is released with its listener, and so is all that it has there.
     let channels = &mut nodes[0].channels;
     channels.close(ChannelId(0));
     assert!((0..10).all(|id| channels.port(ChannelId(id)).is_none()));
@@ -356,7 +357,7 @@ fn a_machine_that_leaves_is_known_to_have_and_what_it_had_not_read() {
         let left = node.left.unwrap();
         assert_eq!(left.unread_bytes, 4000, "aborts: {aborts}");
         assert!((before..=monotonic_ns()).contains(&left.t_monotonic_ns));
-        // What comes later changes nothing.
+        // Later inputs change nothing.
         node.give(Input::Timeout);
         assert_eq!(node.left.map(|left| left.t_monotonic_ns), Some(left.t_monotonic_ns));
     }

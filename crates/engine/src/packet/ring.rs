@@ -11,15 +11,15 @@ use super::FRAME_ROOM;
 use crate::error::{EngineError, Result};
 use crate::sys::{self, check};
 
-/// Memory comes in blocks of this size; the kernel wants whole pages.
+/// Memory is in blocks of this size; the kernel requires whole pages.
 const BLOCK_BYTES: usize = 64 * 1024;
 
-/// What a frame's direction is worth at this socket.
+/// Meaning of a frame's direction at this socket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outgoing {
     /// Frames that the interface sends are not seen.
     Ignore,
-    /// They are, told apart by [`Captured::outgoing`].
+    /// Both directions, distinguished by [`Captured::outgoing`].
     Capture,
 }
 
@@ -37,12 +37,12 @@ pub struct RingOptions {
 }
 
 impl RingOptions {
-    /// For `frames` whole frames.
+    /// Returns the spec for `frames` whole frames.
     pub fn whole(frames: usize, outgoing: Outgoing) -> Self {
         RingOptions { frames, room: FRAME_ROOM, snap: None, outgoing }
     }
 
-    /// For the headers of `frames` frames: a tap that only counts or stamps.
+    /// Returns the spec for the headers of `frames` frames: a tap that only counts or stamps.
     pub fn headers(frames: usize, outgoing: Outgoing) -> Self {
         RingOptions { frames, room: 256, snap: Some(64), outgoing }
     }
@@ -85,7 +85,7 @@ impl Ring {
                 .remedy("packet sockets need CAP_NET_RAW in the namespace: run inside the sandbox")
         };
         let index = sys::interface_index(interface)?;
-        // Protocol 0: nothing arrives before the ring stands and the socket is bound.
+        // Protocol 0: nothing arrives before the ring is set up and the socket is bound.
         let socket = sys::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_NONBLOCK, 0)
             .map_err(|e| failed("open a packet socket", &e))?;
         let set = |what: &str, name: i32, value: &libc::c_int| {
@@ -144,7 +144,7 @@ impl Ring {
         sys::set_option(self.socket.as_fd(), libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &request)
     }
 
-    /// The socket, for polling and sending.
+    /// Returns the socket, for polling and sending.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
@@ -159,13 +159,13 @@ impl Ring {
         unsafe { AtomicU32::from_ptr(self.slot().cast()) }
     }
 
-    /// Whether a frame waits.
+    /// Returns whether a frame waits.
     #[inline]
     pub fn is_ready(&self) -> bool {
         self.status().load(Ordering::Acquire) & libc::TP_STATUS_USER != 0
     }
 
-    /// The oldest waiting frame's stamp.
+    /// Returns the oldest waiting frame's stamp.
     #[inline]
     pub fn peek_stamp(&self) -> Option<i64> {
         if !self.is_ready() {
@@ -176,7 +176,7 @@ impl Ring {
         Some(i64::from(header.tp_sec) * 1_000_000_000 + i64::from(header.tp_nsec))
     }
 
-    /// The oldest waiting frame.
+    /// Returns the oldest waiting frame.
     #[inline]
     pub fn peek(&self) -> Option<Captured<'_>> {
         let status = self.status().load(Ordering::Acquire);
@@ -228,7 +228,8 @@ impl Drop for Ring {
     }
 }
 
-/// A packet socket that only sends, past the queueing discipline, on an interface of the calling thread's namespace.
+/// Returns a packet socket that only sends, past the queueing discipline, on an interface of the calling
+/// thread's namespace.
 pub fn raw_socket(interface: &str) -> Result<OwnedFd> {
     let failed = |e: io::Error| {
         EngineError::io(format!("open a packet socket on interface {interface}"), &e)
@@ -253,7 +254,7 @@ fn bind(socket: BorrowedFd<'_>, index: i32, protocol: i32) -> io::Result<()> {
     check(unsafe { libc::bind(socket.as_raw_fd(), std::ptr::from_ref(&address).cast(), size) }).map(drop)
 }
 
-/// A filter that lets every packet pass and cuts it to `bytes`.
+/// Attaches a filter that lets every packet pass and cuts it to `bytes`.
 fn keep_only(socket: BorrowedFd<'_>, bytes: usize) -> io::Result<()> {
     let mut code =
         [libc::sock_filter { code: (libc::BPF_RET | libc::BPF_K) as u16, jt: 0, jf: 0, k: bytes as u32 }];

@@ -16,24 +16,24 @@ pub struct Parts<'a>([&'a [u8]; PARTS]);
 const PARTS: usize = 4;
 
 impl<'a> Parts<'a> {
-    /// A frame in one piece.
+    /// Returns a frame in one piece.
     #[inline]
     pub fn whole(frame: &'a [u8]) -> Self {
         Parts([frame, &[], &[], &[]])
     }
 
-    /// A frame in pieces, of which some may be empty.
+    /// Returns a frame in pieces; some may be empty.
     pub fn of(parts: [&'a [u8]; PARTS]) -> Self {
         Parts(parts)
     }
 
-    /// The frame's length.
+    /// Returns the frame's length.
     #[inline]
     pub fn len(&self) -> usize {
         self.0.iter().map(|part| part.len()).sum()
     }
 
-    /// The frame in one piece, in memory of its own.
+    /// Returns the frame in one piece, in memory of its own.
     pub fn concat(&self) -> Vec<u8> {
         self.0.concat()
     }
@@ -49,7 +49,7 @@ pub struct Sender {
 unsafe impl Send for Sender {}
 
 impl Sender {
-    /// An empty one.
+    /// Returns an empty one.
     pub fn new() -> Self {
         // SAFETY: both are plain C data for which zero is a value.
         unsafe { Sender { vectors: Box::new(std::mem::zeroed()), messages: Box::new(std::mem::zeroed()) } }

@@ -1,4 +1,4 @@
-//! A player without a window: a machine that sim runs, on real sockets, with a report of what came.
+//! A player without a window: a machine that sim runs, on real sockets, with a report of the received media.
 
 mod report;
 mod url;
@@ -30,7 +30,7 @@ const UDP_PORTS: PortRange = PortRange::new(16_384, 32_767);
 /// How long the server may take to answer TEARDOWN and close.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// Media that ends so near to its described length has been played to the end.
+/// Media that ends so near to its described length has been played to the end; of short media an eighth is near.
 const END_WITHIN: Duration = Duration::from_secs(1);
 
 /// Between two lines of progress.
@@ -42,20 +42,20 @@ const TURN: usize = 256;
 /// Where the one machine is.
 const PLACE: u32 = 0;
 
-/// What is played and how.
+/// Target and options of a player.
 #[derive(clap::Args)]
 pub struct PlayArgs {
     /// SCHEME://HOST[:PORT]/PATH
     url: Target,
-    /// Which player, where there are several: of RTSP, quicktime asks for Reliable UDP, vlc for plain RTP, realplayer8
-    /// and realplayer10 for RDT, which is usual of paths that end in .rm or .rmvb, wmp9 and wmp9-helix for ASF in RTP,
-    /// which is usual of .asf, .wmv and .wma.
+    /// The player, where a protocol has several. For RTSP: quicktime asks for Reliable UDP, vlc for plain RTP. realplayer8
+    /// and realplayer10 ask for RDT, the default of .rm and .rmvb. wmp9 and wmp9-helix ask for ASF in RTP, the default of
+    /// .asf, .wmv and .wma.
     #[arg(long, value_name = "NAME")]
     player: Option<String>,
-    /// What carries the media, where that can be chosen: udp or tcp.
+    /// Transport of the media, where there is a choice: udp or tcp.
     #[arg(long, value_name = "NAME")]
     transport: Option<String>,
-    /// Stop after so many seconds. Default: at the media's end.
+    /// Stop after this many seconds. Default: at the media's end.
     #[arg(long, value_name = "S", value_parser = seconds)]
     duration: Option<Duration>,
     /// One of the player's constants, by its field's name; times take a unit (2 s). Repeatable.
@@ -64,7 +64,7 @@ pub struct PlayArgs {
     /// A further host that redirections and manifests may lead to; `*` for all. Repeatable.
     #[arg(long = "allow-host", value_name = "HOST")]
     allowed_hosts: Vec<String>,
-    /// Write what was shown: of RTP the pictures that were there when they were due, as an elementary stream.
+    /// Write the shown media: for RTP the pictures present at their due times, as an elementary stream.
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
     /// Write the player's events (frames, stalls, buffer) as JSON lines.
@@ -89,7 +89,7 @@ enum End {
     Early(String),
 }
 
-/// Plays, reports, and says by the status how it went.
+/// Plays, reports, and returns the result as a status.
 pub fn run(args: &PlayArgs) -> Result<u8> {
     let target = args.url.played_by(args.player.as_deref());
     let facts = target.player.facts;
@@ -118,7 +118,7 @@ pub fn run(args: &PlayArgs) -> Result<u8> {
     Ok(status)
 }
 
-/// What was chosen among what the player has, or the usual.
+/// Returns the chosen one of the player's options, or the default.
 fn choice<'a>(
     option: &str,
     given: Option<&'a str>,
@@ -151,7 +151,7 @@ struct Play {
     viewer: Viewer,
     save: Option<File>,
     events: Option<File>,
-    /// When media first came and last.
+    /// The first and the last arrival of media.
     media: Option<(Instant, Instant)>,
     /// Bytes of media so far.
     bytes: u64,
@@ -219,7 +219,7 @@ impl Play {
             if now >= next_line {
                 next_line = now + PROGRESS_EACH;
                 let line = progress.line(now.as_secs_f64(), &self.viewer, &self.app.seen(now));
-                // What a terminal broke could not be written over.
+                // A line that a terminal wrapped could not be overwritten.
                 let line = if terminal { format!("{CLEAR}{line:.width$}") } else { format!("{line}\n") };
                 show(&line);
             }
@@ -270,7 +270,7 @@ impl Play {
         Ok(self.ended())
     }
 
-    /// How it has ended, if the player is done with it.
+    /// Returns how it has ended, if the player is done with it.
     fn ended(&mut self) -> Option<End> {
         let why = match self.viewer.ended.as_ref().or(self.unreachable.as_ref()) {
             Some(why) => why.clone(),
@@ -278,7 +278,8 @@ impl Play {
             None => return None,
         };
         let report = self.app.seen(self.now());
-        let whole = report.duration.is_none_or(|length| report.position + END_WITHIN >= length);
+        let near = |length: Duration| END_WITHIN.min(length.div(8));
+        let whole = report.duration.is_none_or(|length| report.position + near(length) >= length);
         Some(if whole && report.has_played() { End::Played("played to the end") } else { End::Early(why) })
     }
 
@@ -287,8 +288,9 @@ impl Play {
             match self.channels.arrival(channel, &mut self.room) {
                 None => break,
                 Some(Arrival::Input(input)) => self.give(input)?,
-                Some(Arrival::Datagram(channel, datagram)) => {
-                    self.give(Input::Datagram(channel, &datagram))?
+                Some(Arrival::Datagram(on, came)) => {
+                    let at = came.at(self.now());
+                    self.give(Input::Datagram { on, bytes: &came.bytes, ecn: came.ecn, at })?
                 }
                 Some(Arrival::Refused(error)) => self.refused(channel, &error)?,
             }
@@ -299,7 +301,7 @@ impl Play {
     fn refused(&mut self, channel: ChannelId, error: &ChannelError) -> Result<()> {
         if self.is_unconnected {
             self.unreachable = Some(match error {
-                ChannelError::NoListener { port } => format!("nobody has UDP port {port} there"),
+                ChannelError::NoListener { port } => format!("no program has UDP port {port} there"),
                 error => error.to_string(),
             });
         }
@@ -322,17 +324,17 @@ impl Play {
         }
         if let Some(file) = &mut self.save {
             while let Some(bytes) = self.app.take_kept() {
-                file.write_all(&bytes).map_err(|e| EngineError::io("save what was shown", &e))?;
+                file.write_all(&bytes).map_err(|e| EngineError::io("save the shown media", &e))?;
             }
         }
         Ok(())
     }
 
-    /// 0 played, 1 ended early; an error where nothing could be played at all.
+    /// Returns 0 for played, 1 for ended early; an error where nothing could be played at all.
     fn status(&self, args: &PlayArgs, end: &End, seen: &Seen) -> Result<u8> {
         match (end, self.app.refused()) {
             (End::Early(_), _) if self.is_unconnected && self.channels.counts().datagrams_received == 0 => {
-                let why = self.unreachable.as_deref().unwrap_or("nobody answered over UDP");
+                let why = self.unreachable.as_deref().unwrap_or("no answer over UDP");
                 let error = EngineError::new(format!("play {}", args.url.url), why);
                 Err(error.remedy(NOBODY).code(4))
             }
@@ -397,7 +399,7 @@ impl Play {
     }
 }
 
-/// A new file for `--save`.
+/// Returns a new file for `--save`.
 fn create(path: &Path) -> Result<File> {
     File::create(path)
         .map_err(|e| EngineError::io("save to", &e).at(path).remedy("name a file that you may write").code(3))
@@ -406,7 +408,7 @@ fn create(path: &Path) -> Result<File> {
 /// Back to the beginning of a terminal's line, which is empty then.
 const CLEAR: &str = "\r\x1b[K";
 
-/// Writes to stderr. A reader who has gone does not stop the play.
+/// Writes to stderr. A reader that has left does not stop the play.
 fn show(text: &str) {
     let _ = std::io::stderr().write_all(text.as_bytes());
 }

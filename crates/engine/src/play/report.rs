@@ -1,21 +1,21 @@
-//! How it went, for people and for programs.
+//! The report of a session, for people and for programs.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use streamgauge_systems::standalone::{Seen, Shows};
+use streamgauge_systems::standalone::{Seen, Shows, counted};
 
 use super::viewer::Viewer;
 
 /// The whole of it. Frames are pictures.
 #[derive(Serialize)]
 pub struct Report {
-    /// Of this report.
+    /// Schema of this report.
     pub schema: &'static str,
-    /// What was played.
+    /// The played URL.
     pub url: String,
     /// Which player.
     pub player: String,
-    /// What carried the media.
+    /// The transport of the media.
     pub transport: String,
     /// How it ended.
     pub outcome: String,
@@ -23,7 +23,7 @@ pub struct Report {
     pub played: bool,
     /// From the first attempt to connect.
     pub duration_s: f64,
-    /// Until the connection stood.
+    /// Time until the connection was open.
     pub connect_s: f64,
     /// From the request for the media to the first frame shown.
     pub startup_delay_s: Option<f64>,
@@ -49,11 +49,11 @@ pub struct Report {
     pub freezes: Option<u64>,
     /// How long they were in all.
     pub frozen_s: Option<f64>,
-    /// Of the media, with the headers of what packs it.
+    /// Bytes of the media, with the headers of its packets.
     pub bytes_received: u64,
     /// These over the time from the first of them to the last.
     pub throughput_bps: Option<f64>,
-    /// What this player reports beside.
+    /// Further values of this player.
     #[serde(flatten)]
     pub own: Map<String, Value>,
 }
@@ -76,19 +76,22 @@ impl Report {
         self.frozen_s = self.freezes.map(|_| viewer.frozen.as_secs_f64());
     }
 
-    /// For people: the media was asked for by `asks` and carried `over` that; `came` says what came at a rate.
+    /// Returns the lines for people: the media was requested by `asks` and carried `over` that; `came`
+    /// describes arrivals at a rate.
     pub fn lines(&self, asks: &str, over: &str, came: impl FnOnce(&str) -> String) -> String {
         let startup = self.startup_delay_s.map_or("never".into(), |s| format!("{s:.2} s after {asks}"));
         let throughput = self.throughput_bps.map_or("too few".into(), rate);
-        let stalls = format!("{} stalls ({:.1} s)", self.stalls, self.stalled_s);
+        let stalls = format!("{} ({:.1} s)", counted(self.stalls, "stall"), self.stalled_s);
         let shown = match (self.frames_shown, self.frames_late, self.frames_incomplete, self.freezes) {
             (Some(shown), Some(late), Some(incomplete), Some(freezes)) => format!(
-                "picture: first frame {startup}; {shown} frames shown, {late} late, {incomplete} incomplete; {stalls}, \
-                 {freezes} freezes ({:.1} s)",
+                "picture: first frame {startup}; {} shown, {late} late, {incomplete} incomplete; {stalls}, {} ({:.1} s)",
+                counted(shown, "frame"),
+                counted(freezes, "freeze"),
                 self.frozen_s.unwrap_or(0.0)
             ),
             (Some(shown), ..) => format!(
-                "sound alone: first sound {startup}; {shown} pictures, {:.1} s of sound; {stalls}",
+                "sound alone: first sound {startup}; {}, {:.1} s of sound; {stalls}",
+                counted(shown, "picture"),
                 self.position_s
             ),
             (None, ..) => format!(
@@ -105,7 +108,7 @@ impl Report {
     }
 }
 
-/// Writes a line now and then about how it goes.
+/// Writes a progress line now and then.
 #[derive(Default)]
 pub struct Progress {
     last_s: f64,
@@ -113,7 +116,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// How it goes at `now_s`.
+    /// Returns the progress at `now_s`.
     pub fn line(&mut self, now_s: f64, viewer: &Viewer, report: &Seen) -> String {
         let bytes = report.bytes - self.last_bytes;
         let speed = rate(bytes as f64 * 8.0 / (now_s - self.last_s).max(1e-3));
@@ -121,18 +124,18 @@ impl Progress {
         let frames = &report.frames;
         let (shown, late) = match report.shows {
             Shows::Pictures => (
-                format!("{} frames shown", frames.shown),
+                format!("{} shown", counted(frames.shown, "frame")),
                 format!(", {} late, {} incomplete", frames.late, frames.incomplete),
             ),
             Shows::SoundAlone => ("sound alone".into(), String::new()),
             Shows::Uncounted(_) => ("pictures not counted".into(), String::new()),
         };
-        let lost = report.lost.map_or(String::new(), |lost| format!(", {lost} packets lost"));
-        // What matters most first: a narrow terminal cuts the rest.
+        let lost = report.lost.map_or(String::new(), |lost| format!(", {} lost", counted(lost, "packet")));
+        // The most important is first: a narrow terminal cuts the rest.
         format!(
-            "{now_s:6.1} s: {shown}, {} stalls, {} freezes, {:.1} s buffered, {speed}{lost}{late}",
-            frames.stalls,
-            viewer.freezes,
+            "{now_s:6.1} s: {shown}, {}, {}, {:.1} s buffered, {speed}{lost}{late}",
+            counted(frames.stalls, "stall"),
+            counted(viewer.freezes, "freeze"),
             report.buffer.as_secs_f64(),
         )
     }

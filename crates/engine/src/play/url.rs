@@ -8,19 +8,19 @@ use streamgauge_wire::rtsp::Url;
 
 use crate::net::host::Host;
 
-/// What to play.
+/// The target to play.
 #[derive(Clone)]
 pub struct Target {
     /// As it was given.
     pub url: Url,
-    /// Who plays it.
+    /// Its player.
     pub player: Player,
     /// Where its server is.
     pub host: Host,
 }
 
 impl Target {
-    /// The same, played by whoever of the scheme has the player of that name; by its path where nobody has.
+    /// Returns the same, played by the scheme's player of that name; without one, by the player of its path.
     pub fn played_by(&self, name: Option<&str>) -> Target {
         let known = |name: &&str| !self.player.facts.players.contains(name);
         let other = name.filter(known).and_then(|name| player_called(self.url.scheme(), name));

@@ -12,21 +12,21 @@ const INTERVALS: usize = 30;
 /// A gap that is longer than the mean interval by this is a freeze (W3C webrtc-stats).
 const FREEZE_ABOVE: Duration = Duration::from_millis(150);
 
-/// What was seen so far.
+/// Observations so far.
 #[derive(Default)]
 pub struct Viewer {
     /// Gaps between frames of max(3 d, d + 150 ms) or more, with d the mean interval before them.
     pub freezes: u64,
     /// How long they were in all.
     pub frozen: Duration,
-    /// Nothing more is shown, and what ended it; empty at the media's own end.
+    /// The cause why nothing more is shown; empty at the media's own end.
     pub ended: Option<String>,
     last_frame: Option<Instant>,
     intervals: VecDeque<Duration>,
 }
 
 impl Viewer {
-    /// Takes what the player says.
+    /// Processes an event of the player.
     pub fn event(&mut self, event: &Event) {
         match &*event.name {
             "frame_shown" => self.frame(event.at),

@@ -4,7 +4,7 @@ use super::RATE_BOUND;
 use super::expect::ExpectedBottleneck;
 use super::probe::Flight;
 
-/// What a train showed of a bottleneck.
+/// A train's measurement of a bottleneck.
 #[derive(Clone, Debug)]
 pub struct Filling {
     /// Packets that left the sender.
@@ -13,7 +13,7 @@ pub struct Filling {
     pub received: usize,
     /// From the first departure to the last arrival.
     pub seconds: f64,
-    /// Of the bottleneck's bytes, over the longest stretch in which it was never idle.
+    /// Rate of the bottleneck's bytes, over the longest stretch in which it was never idle.
     pub rate_bps: f64,
     /// Most packets that it held at once.
     pub held_packets: u64,
@@ -25,8 +25,8 @@ pub struct Filling {
     pub packet_bytes: u64,
 }
 
-/// The median one-way time of probes less their transmission (`transmission` of their Ethernet bytes, s), s; `None` if
-/// none arrived.
+/// Returns the median one-way time of probes less their transmission (`transmission` of their Ethernet bytes,
+/// s), s; `None` if none arrived.
 pub fn base_delay(probes: &Flight, transmission: impl Fn(usize) -> f64) -> Option<f64> {
     let mut delays: Vec<f64> = probes
         .packets
@@ -40,7 +40,7 @@ pub fn base_delay(probes: &Flight, transmission: impl Fn(usize) -> f64) -> Optio
     }
 }
 
-/// A packet that went through.
+/// A packet that arrived.
 struct Passed {
     seq: u32,
     /// It reached the queue (give or take the delay before it, which `out` then has less of), s.
@@ -50,7 +50,8 @@ struct Passed {
     bytes: u64,
 }
 
-/// What the train showed, `delay` (s) being the path's beside the queue. `None` if nothing arrived.
+/// Returns the train's measurement; `delay` (s) is the path's beside the queue. `None` if too little arrived
+/// for a rate.
 pub fn filling(flight: &Flight, delay: f64, bottleneck: &ExpectedBottleneck) -> Option<Filling> {
     let origin = flight.packets.values().filter_map(|seen| seen.sent).min()?;
     let seconds = |stamp: i64| (stamp - origin) as f64 / 1e9;
@@ -87,12 +88,12 @@ pub fn filling(flight: &Flight, delay: f64, bottleneck: &ExpectedBottleneck) -> 
     })
 }
 
-/// Bit/s over the longest stretch without a pause for lack of packets.
+/// Returns the bit/s over the longest stretch without a pause for lack of packets.
 fn busy_rate(passed: &[Passed]) -> Option<f64> {
     let mut best: Option<(f64, f64)> = None;
     let mut from = 0;
     for at in 1..=passed.len() {
-        // A packet that came after the one before had gone found the line idle: a new stretch begins.
+        // A packet that arrived after the one before had left found the line idle: a new stretch begins.
         let goes_on = at < passed.len() && passed[at].into < passed[at - 1].out;
         if goes_on {
             continue;
@@ -108,7 +109,7 @@ fn busy_rate(passed: &[Passed]) -> Option<f64> {
 }
 
 impl Filling {
-    /// What differs from `expected`, in words.
+    /// Returns the differences from `expected`, in words.
     pub fn judge(&self, name: &str, expected: &ExpectedBottleneck) -> Vec<String> {
         use streamgauge_path::spec::Limit;
         let mut errors = Vec::new();
@@ -130,7 +131,7 @@ impl Filling {
         match (expected.limit, expected.limit_bytes()) {
             (Limit::Packets(limit), _) => {
                 let limit = u64::from(limit);
-                // One packet for the moment at which one leaves while another comes.
+                // One packet for the moment at which one leaves while another arrives.
                 if self.held_packets.abs_diff(limit) > 1.max(limit / 100) {
                     errors.push(format!("{name} queue holds {} packets, not {limit}", self.held_packets));
                 }
@@ -154,7 +155,8 @@ mod tests {
     use super::*;
     use crate::preflight::probe::Seen;
 
-    /// A train of 1,000-byte packets, 1 us apart, through 1 Mbit/s and 20 ms with room for `room` packets.
+    /// Returns a train of 1,000-byte packets, 1 us apart, through 1 Mbit/s and 20 ms with room for `room`
+    /// packets.
     fn train(room: usize, sent: u32) -> Flight {
         let mut flight = Flight { burst: sent, ..Flight::default() };
         let mut free = 0i64;

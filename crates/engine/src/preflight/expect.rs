@@ -1,4 +1,4 @@
-//! What a direction of the plan promises at time zero.
+//! Expectations of a direction of the plan at time zero.
 
 use std::time::Duration;
 
@@ -20,9 +20,9 @@ pub struct Expected {
 pub struct ExpectedBottleneck {
     /// Bit/s.
     pub rate_bps: u64,
-    /// What it holds.
+    /// Its capacity.
     pub limit: Limit,
-    /// What it counts.
+    /// The layer of its counts.
     pub layer: Layer,
 }
 
@@ -41,14 +41,14 @@ pub struct Train {
 /// A train's queue should drain in this time, s, where the choice of packet size allows.
 const DRAIN: f64 = 1.2;
 
-/// Stamps tens of us off must not show in a rate: the train lasts at least so long, s.
+/// Stamps tens of us off must not show in a rate: the train lasts at least this long, s.
 const LEAST: f64 = 0.25;
 
 /// Ethernet bytes of the longest and the shortest packet of a train.
 const FRAMES: (f64, f64) = (1514.0, 120.0);
 
 impl ExpectedBottleneck {
-    /// What it counts of a packet.
+    /// Returns the bytes of a packet that it counts.
     pub fn counted(&self, frame: usize) -> u64 {
         match self.layer {
             Layer::Ethernet => frame as u64,
@@ -69,7 +69,7 @@ impl ExpectedBottleneck {
 }
 
 impl Expected {
-    /// Of these stages.
+    /// Returns the expectations of these stages.
     pub fn of(stages: &[StageSpec]) -> Self {
         let mut expected = Expected { delay_s: 0.0, frame: FRAMES.0, bottleneck: None };
         let measured = measured_bottleneck(stages);
@@ -116,12 +116,12 @@ impl Expected {
         }
     }
 
-    /// How long a frame takes at the bottleneck, s; 0 without one.
+    /// Returns how long a frame takes at the bottleneck, s; 0 without one.
     pub fn transmission(&self, frame: usize) -> f64 {
         self.bottleneck.as_ref().map_or(0.0, |b| b.counted(frame) as f64 * 8.0 / b.rate_bps as f64)
     }
 
-    /// A train that overfills the queue.
+    /// Returns a train that overfills the queue.
     pub fn train(&self) -> Train {
         let Some(bottleneck) = &self.bottleneck else {
             return Train { frame: 0, burst: 0, pace: 0.0, lasts: Duration::ZERO };
@@ -134,7 +134,7 @@ impl Expected {
             ),
             (_, bytes) => {
                 let bytes = bytes.unwrap_or_default() as f64;
-                // At least four packets, so that the limit is told from a packet more or less.
+                // At least four packets: the limit can then be distinguished from a packet more or less.
                 let frame = (bytes / 4.0).clamp(FRAMES.1.min(self.frame), self.frame);
                 (frame, bytes / frame)
             }

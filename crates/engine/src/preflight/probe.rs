@@ -30,9 +30,9 @@ pub struct End {
 
 /// Both ends.
 pub struct Pair {
-    /// Where `down` comes from.
+    /// The source of `down`.
     pub server: End,
-    /// Where it goes.
+    /// The destination of `down`.
     pub client: End,
 }
 
@@ -50,14 +50,14 @@ pub struct Seen {
 /// The packets of one direction and run, by sequence number.
 #[derive(Clone, Default, Debug)]
 pub struct Flight {
-    /// What was seen of each.
+    /// Observations of each packet.
     pub packets: BTreeMap<u32, Seen>,
-    /// The first so many were sent at once.
+    /// Number of the first packets that were sent at once.
     pub burst: u32,
 }
 
 impl Flight {
-    /// How many arrived.
+    /// Returns how many arrived.
     pub fn received(&self) -> usize {
         self.packets.values().filter(|seen| seen.received.is_some()).count()
     }
@@ -110,7 +110,7 @@ impl End {
         }
     }
 
-    /// Notes what its tap has seen; how many packets of the run arrived.
+    /// Notes the observations of its tap; returns the number of packets of the run that arrived.
     fn look(&mut self, sent: &mut Flight, received: &mut Flight) -> usize {
         let mut arrived = 0;
         while let Some(frame) = self.ring.peek() {
@@ -124,7 +124,7 @@ impl End {
             }
             self.ring.release();
         }
-        // Nobody reads what arrived but the tap; a full buffer would show in the kernel's counters.
+        // Only the tap reads arrivals; a full buffer would show in the kernel's counters.
         let mut scrap = [0; 2048];
         while self.socket.recv(&mut scrap).is_ok() {}
         arrived

@@ -1,4 +1,5 @@
-//! Players of HTTP on one side, on the other what they cannot ask by themselves: a machine that sim runs, on real sockets.
+//! Players of HTTP on one side, on the other a protocol that they lack: a machine that sim runs, on real
+//! sockets.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -19,7 +20,7 @@ use crate::serve::tell::Teller;
 use crate::settings::with_overrides;
 use crate::sys::{self, monotonic_ns, raise_descriptors};
 
-/// Where it listens unless told otherwise: for players of this machine.
+/// The default address to listen at: for players of this machine.
 const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), PORT);
 
 /// The customary port of proxies (IANA, http-alt).
@@ -34,10 +35,10 @@ const TURN: usize = 256;
 /// Where the one machine is.
 const PLACE: u32 = 0;
 
-/// For whom it asks, and whom.
+/// Upstream and options of a proxy.
 #[derive(clap::Args)]
 pub struct ProxyArgs {
-    /// SCHEME://HOST[:PORT][/PATH]: whom it asks; the path of a request is appended to this one's.
+    /// SCHEME://HOST[:PORT][/PATH] of the upstream server; the path of a request is appended to this one's.
     url: Upstream,
     /// Where players are taken; port 0 lets the kernel choose.
     #[arg(long, value_name = "ADDR:PORT", default_value_t = LISTEN)]
@@ -48,7 +49,7 @@ pub struct ProxyArgs {
     /// One constant, by its field's name; times take a unit (250 ms). Repeatable.
     #[arg(long = "set", value_name = "NAME=VALUE")]
     settings: Vec<String>,
-    /// Connections of players at once; who comes then waits.
+    /// Connections of players at once; further ones wait.
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..))]
     max_connections: u32,
     /// Also write the machine's events as JSON lines; "-" is stdout.
@@ -59,7 +60,7 @@ pub struct ProxyArgs {
     json: bool,
 }
 
-/// Whom a proxy of ours can ask.
+/// Servers that a proxy of ours can ask.
 #[derive(Clone)]
 struct Upstream {
     url: Url,
@@ -83,7 +84,7 @@ impl FromStr for Upstream {
     }
 }
 
-/// Answers until it is told to stop.
+/// Answers until it is stopped.
 pub fn run(args: &ProxyArgs) -> Result<()> {
     let app = machine(args)?;
     let listener = listen_for_strangers(args.listen, PORT)?;
@@ -103,9 +104,9 @@ pub fn run(args: &ProxyArgs) -> Result<()> {
             "event": "ready", "address": address.ip().to_string(), "port": address.port(),
             "pid": std::process::id(), "max_connections": most, "asks": args.url.url.as_str(),
         }),
-        &format!("answering at http://{address}/ with what {} has", args.url.url),
+        &format!("answering at http://{address}/ with the files of {}", args.url.url),
     );
-    // The connection to whom it asks is one of its streams.
+    // The connection to the upstream server is one of its streams.
     let channels = Channels::of_proxy(stream, own, listener, most + 1);
     Running {
         app,
@@ -120,7 +121,7 @@ pub fn run(args: &ProxyArgs) -> Result<()> {
     .run()
 }
 
-/// The proxy by its settings.
+/// Returns the proxy by its settings.
 fn machine(args: &ProxyArgs) -> Result<Box<dyn Proxying>> {
     let wrong = |what: String, why: String| EngineError::new(what, why).code(3);
     let proxy = args.url.proxy;
@@ -144,7 +145,7 @@ struct Running {
     ready: Vec<Ready>,
     teller: Teller,
     zero_ns: i64,
-    /// Requests by their answers' status; 0 stands for none.
+    /// Requests by their answers' status; 0 means none.
     answered: BTreeMap<u16, u64>,
 }
 
@@ -173,7 +174,7 @@ impl Running {
         let wakes = self.app.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
         let wakes = if self.channels.has_news() { Instant::ZERO } else { wakes };
         let until = self.zero_ns.saturating_add_unsigned(wakes.as_nanos());
-        let until = self.channels.listens_again_ns().map_or(until, |at| at.min(until));
+        let until = self.channels.settles_again_ns().map_or(until, |at| at.min(until));
         self.reactor.wait(Some(until), &mut self.ready)?;
         self.channels.renew();
         for (channel, error) in self.channels.take_refused() {
@@ -200,7 +201,10 @@ impl Running {
             match self.channels.arrival(channel, &mut self.room) {
                 None => break,
                 Some(Arrival::Input(input)) => self.give(input),
-                Some(Arrival::Datagram(channel, datagram)) => self.give(Input::Datagram(channel, &datagram)),
+                Some(Arrival::Datagram(on, came)) => {
+                    let at = came.at(self.now());
+                    self.give(Input::Datagram { on, bytes: &came.bytes, ecn: came.ecn, at });
+                }
                 Some(Arrival::Refused(error)) => self.give(Input::Refused(channel, &error)),
             }
         }
@@ -219,7 +223,7 @@ impl Running {
     }
 }
 
-/// What became of a request, for both readers.
+/// Returns the result of a request, for both kinds of readers.
 fn told(answered: &Answered) -> (Value, String) {
     let Answered { method, path, status, whole, bytes, took, counts } = answered;
     let took = took.as_secs_f64();

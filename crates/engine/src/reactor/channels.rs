@@ -2,6 +2,7 @@
 
 mod counts;
 mod io;
+mod outbox;
 mod refusal;
 mod relayed;
 
@@ -16,24 +17,25 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use nix::libc;
 use nix::sys::epoll::{EpollEvent, EpollFlags};
 use serde_json::Value;
-use streamgauge_base::Chunk;
 use streamgauge_systems::{Carrier, Channel, ChannelError, ChannelId, CloseReason, Input, RTP_PORTS};
 
 use super::{Reactor, token};
 use crate::error::{EngineError, Result};
 use crate::net::AddressPair;
+use crate::net::came::Came;
 use crate::net::datagram::{MAX_DATAGRAM, SharedUdp, Udp};
 use crate::net::echo::Echo;
 use crate::net::ports::{PortRange, Ports};
 use crate::net::stream::{Listener, News, TcpSocket};
 use crate::sys::monotonic_ns;
+use outbox::Outbox;
 use refusal::refusal;
 use relayed::Relayed;
 
-/// What a machine among strangers reads from its streams before others get their turn, bytes.
+/// Bytes that a machine among strangers reads from its streams before others get their turn.
 const READ_AT_ONCE: usize = 64 << 10;
 
-/// Who finds no room for a connection looks again so much later, ns.
+/// Delay, ns, before a listener without room for a connection tries again.
 const BREATHER_NS: i64 = 200_000_000;
 
 /// A channel on its socket.
@@ -46,24 +48,24 @@ enum Socket {
     /// True for one that the flow began with: it stays.
     Stream(Box<TcpSocket>, bool),
     Listener(Listener),
-    /// Of a relay.
+    /// A relay's listener.
     UdpListener(SharedUdp),
-    /// With one of those who come to that listener, or whom it sends to.
+    /// With one peer of that listener, either a sender or a destination.
     OfListener(ChannelId, SocketAddr),
 }
 
-/// A socket, and what it is watched for.
+/// A socket, and the watched events.
 struct Entry {
     socket: Socket,
     watched: Option<(RawFd, i16)>,
 }
 
-/// Whom a machine's channels lead to.
+/// The peers of a machine's channels.
 #[derive(Clone, Copy)]
 enum Place {
     /// The other end of a trial's flow: connections have the settings of the plan.
     Trial(AddressPair),
-    /// A stranger: connections have the kernel's own settings. What is written to the one that was there first is owed.
+    /// A stranger: connections have the kernel's own settings. The first one's data are owed.
     Network { own: IpAddr, peer: IpAddr, owed: bool },
 }
 
@@ -81,7 +83,7 @@ impl Place {
 pub struct SharedPorts(Arc<Mutex<Ports>>);
 
 impl SharedPorts {
-    /// All of `range`, from its pair number `start` on.
+    /// Returns all of `range`, from its pair number `start` on.
     pub fn new(range: PortRange, start: u32) -> SharedPorts {
         SharedPorts(Arc::new(Mutex::new(Ports::new(range, start))))
     }
@@ -91,10 +93,10 @@ impl SharedPorts {
     }
 }
 
-/// What a machine may do to the world.
+/// The actions that a machine may perform.
 pub struct Channels {
     place: Place,
-    /// Of a relay: whom its streams lead to.
+    /// For a relay: the peers of its streams.
     relayed: Option<Relayed>,
     list: BTreeMap<ChannelId, Entry>,
     next: u32,
@@ -103,37 +105,39 @@ pub struct Channels {
     made: Option<TcpSocket>,
     /// Those that could not be opened.
     refused: VecDeque<(ChannelId, ChannelError)>,
-    /// Those whose interest may have changed.
+    /// Channels with an interest that may have changed.
     touched: Vec<ChannelId>,
-    /// Those that may have something which no socket will tell.
+    /// Channels with possible news that no socket will report.
     ready: Vec<ChannelId>,
-    /// Streams at once at most: who comes then waits.
+    /// Limit of concurrent streams: further clients wait.
     most_streams: usize,
-    /// There is no room for another connection: they wait until one of ours goes, or until CLOCK_MONOTONIC reads
-    /// this, ns.
+    /// There is no room for another connection: they wait until one of ours ends, or until CLOCK_MONOTONIC
+    /// reads this, ns.
     full_until: Option<i64>,
-    /// What the machine may still read at this turn.
+    /// Datagrams that wait for their time.
+    outbox: Outbox,
+    /// Bytes that the machine may still read at this turn.
     allowance: usize,
     counts: Counts,
-    /// What streams held that were ended at once, bytes.
+    /// Bytes held by streams that were ended at once.
     given_up: u64,
-    /// What the kernel made of the first stream's settings.
+    /// The first stream's settings as the kernel applied them.
     settings: Option<Value>,
 }
 
-/// What a channel has for the machine.
+/// An event of a channel for the machine.
 pub enum Arrival {
     /// An input.
     Input(Input<'static>),
     /// A datagram, and by which channel: by one of a listener's where that was asked.
-    Datagram(ChannelId, Chunk),
+    Datagram(ChannelId, Came),
     /// It could not be opened.
     Refused(ChannelError),
 }
 
 impl Channels {
-    /// Those that a trial's flow begins with: its listeners listen from here on. Nothing of them is heard before
-    /// [`Channels::connect`].
+    /// Returns those that a trial's flow begins with: its listeners listen from here on. They report nothing
+    /// before [`Channels::connect`].
     pub fn open(addresses: AddressPair, serves: bool, begins_with: &[Channel]) -> Result<Channels> {
         let ports = SharedPorts::new(PortRange::new(RTP_PORTS.0, RTP_PORTS.1), 0);
         let mut channels = Channels::of(Place::Trial(addresses), ports);
@@ -165,8 +169,8 @@ impl Channels {
         Ok(())
     }
 
-    /// None yet, between us and a stranger. Addresses are those of `made`, a connection to it: with `first` it is channel
-    /// 0, else what the machine gets that opens a connection.
+    /// Returns none yet, between us and a stranger. Addresses are those of `made`, a connection to it: with
+    /// `first` it is channel 0, else the machine receives it when it opens a connection.
     pub fn with_stranger(made: TcpSocket, own: SocketAddr, ports: &SharedPorts, first: bool) -> Channels {
         // As IPv4 where they are that.
         let (own, peer) = (own.ip().to_canonical(), made.peer().ip().to_canonical());
@@ -181,8 +185,9 @@ impl Channels {
         channels
     }
 
-    /// Those of a proxy: whoever comes to `listener`, its channel 0, up to so many streams at once, and `made`, a connection
-    /// from our address `own` to the only one whom it asks. That one is what the machine gets which opens a connection.
+    /// Returns those of a proxy: the clients of `listener`, its channel 0, up to a limit of streams at once,
+    /// and `made`, a connection from our address `own` to its only upstream server. The machine receives that
+    /// one when it opens a connection.
     pub fn of_proxy(made: TcpSocket, own: SocketAddr, listener: Listener, most_streams: usize) -> Channels {
         let none = SharedPorts::new(PortRange::new(RTP_PORTS.0, RTP_PORTS.1), 0);
         let mut channels = Channels::with_stranger(made, own, &none, false);
@@ -192,7 +197,7 @@ impl Channels {
         channels
     }
 
-    /// None yet, between us at `own` and a stranger at `peer` to whom there is no connection.
+    /// Returns none yet, between us at `own` and a stranger at `peer` without a connection.
     pub fn to_stranger(own: IpAddr, peer: IpAddr, ports: &SharedPorts) -> Channels {
         let (own, peer) = (own.to_canonical(), peer.to_canonical());
         let mut channels = Channels::of(Place::Network { own, peer, owed: false }, ports.clone());
@@ -200,7 +205,7 @@ impl Channels {
         channels
     }
 
-    /// Those of a stranger at `peer` who sends us datagrams to `own`: by `udp`, which is channel 0.
+    /// Returns those of a stranger at `peer` that sends us datagrams to `own`: by `udp`, which is channel 0.
     pub fn of_client(udp: Udp, own: IpAddr, peer: IpAddr, ports: &SharedPorts) -> Channels {
         let mut channels = Channels::to_stranger(own, peer, ports);
         let id = channels.number();
@@ -221,6 +226,7 @@ impl Channels {
             ready: Vec::new(),
             full_until: None,
             most_streams: usize::MAX,
+            outbox: Outbox::default(),
             allowance: usize::MAX,
             counts: Counts::default(),
             given_up: 0,
@@ -261,9 +267,10 @@ impl Channels {
         }
     }
 
-    /// When to [`Channels::settle`] at the latest, of CLOCK_MONOTONIC, ns: there may be room for connections again.
-    pub fn listens_again_ns(&self) -> Option<i64> {
-        self.full_until
+    /// Returns when to [`Channels::settle`] at the latest, of CLOCK_MONOTONIC, ns: there may be room for
+    /// connections again, or a datagram is to leave.
+    pub fn settles_again_ns(&self) -> Option<i64> {
+        self.full_until.into_iter().chain(self.outbox.first_ns()).min()
     }
 
     /// Makes it, towards `place`; false if the host has no pair of ports left.
@@ -349,7 +356,7 @@ impl Channels {
         }
     }
 
-    /// The flow has started: the player connects what it begins with.
+    /// Starts the flow: the player connects its first channel.
     pub fn connect(&mut self) -> Result<()> {
         for entry in self.list.values_mut() {
             if let Socket::Stream(stream, _) = &mut entry.socket {
@@ -361,34 +368,36 @@ impl Channels {
         Ok(())
     }
 
-    /// A new turn: the machine may read again.
+    /// Begins a new turn: the machine may read again.
     pub fn renew(&mut self) {
         if matches!(self.place, Place::Network { .. }) {
             self.allowance = READ_AT_ONCE;
         }
     }
 
-    /// Those that could not be opened since.
+    /// Returns those that could not be opened since.
     pub fn take_refused(&mut self) -> VecDeque<(ChannelId, ChannelError)> {
         std::mem::take(&mut self.refused)
     }
 
-    /// Something waits that no socket will tell.
+    /// Returns whether news are waiting that no socket will report.
     pub fn has_news(&self) -> bool {
         !self.refused.is_empty() || !self.ready.is_empty()
     }
 
-    /// Those that may have something for the machine which no socket will tell.
+    /// Returns the channels with possible news that no socket will report.
     pub fn take_ready(&mut self) -> Vec<ChannelId> {
         std::mem::take(&mut self.ready)
     }
 
-    /// Watches what each channel waits for now, as the machine's at `place`, and lets go of what is over.
+    /// Watches the awaited events of each channel, as the machine's at `place`, and drops channels that are
+    /// over.
     pub fn settle(&mut self, reactor: &Reactor, place: u32) -> Result<()> {
         let failed = |e: nix::Error| EngineError::io("watch a socket", &e.into());
         if self.full_until.is_some_and(|at| at <= monotonic_ns()) {
             self.listen_again();
         }
+        self.send_due();
         while let Some(id) = self.touched.pop() {
             let Some(entry) = self.list.get_mut(&id) else { continue };
             let interest = match &entry.socket {
@@ -419,7 +428,7 @@ impl Channels {
                 }
                 (_, Some((fd, events))) => reactor.epoll.add(borrow(&fd), event(events)),
                 (Some((fd, _)), None) => match reactor.epoll.delete(borrow(&fd)) {
-                    // Nobody watches what is closed.
+                    // A closed descriptor is not watched.
                     Err(nix::Error::EBADF | nix::Error::ENOENT) => Ok(()),
                     deleted => deleted,
                 },
@@ -430,7 +439,7 @@ impl Channels {
         Ok(())
     }
 
-    /// The next thing that the channel has. `room` is where datagrams are read.
+    /// Returns the next thing that the channel has. `room` is where datagrams are read.
     pub fn arrival(&mut self, id: ChannelId, room: &mut Room) -> Option<Arrival> {
         let is_full = self.most_streams < usize::MAX
             && matches!(self.list.get(&id)?.socket, Socket::Listener(_))
@@ -450,7 +459,7 @@ impl Channels {
             }
             Socket::Echo(echo) => {
                 let datagram = echo.receive()?;
-                return Some(self.datagram(id, datagram));
+                return Some(self.datagram(id, Came::unmarked(datagram)));
             }
             Socket::UdpListener(_) => return self.relayed_arrival(id, room),
             Socket::Silent | Socket::OfListener(..) => return None,
@@ -465,7 +474,7 @@ impl Channels {
         };
         self.touched.push(id);
         let before = stream.fd();
-        // Once it has read its share of this turn, the machine would be told the same again.
+        // Once it has read its share of this turn, the machine would get the same event again.
         let news = if self.allowance == 0 { None } else { stream.news() }?;
         if stream.fd() != before {
             // A listener that became its one connection is closed, and so no longer watched.
@@ -493,7 +502,7 @@ impl Channels {
                 self.insert(channel, Socket::Stream(stream.into(), false));
                 Some(Arrival::Input(Input::Accepted { channel, on }))
             }
-            // Who connects still waits, and would wake us at once, again and again.
+            // The connecting client still waits, and would wake us at once, again and again.
             Err(nix::Error::EMFILE | nix::Error::ENFILE | nix::Error::ENOMEM | nix::Error::ENOBUFS) => {
                 self.full_until = Some(monotonic_ns() + BREATHER_NS);
                 self.touched.push(on);
@@ -503,12 +512,12 @@ impl Channels {
         }
     }
 
-    fn datagram(&mut self, channel: ChannelId, datagram: Chunk) -> Arrival {
-        self.note_datagram(&datagram);
-        Arrival::Datagram(channel, datagram)
+    fn datagram(&mut self, channel: ChannelId, came: Came) -> Arrival {
+        self.note_datagram(&came.bytes);
+        Arrival::Datagram(channel, came)
     }
 
-    /// The stream, of which the machine may change what it waits for.
+    /// Returns the stream; the machine may change its awaited events.
     fn stream(&mut self, channel: ChannelId) -> Option<&mut TcpSocket> {
         match &mut self.list.get_mut(&channel)?.socket {
             Socket::Stream(stream, _) => {
@@ -521,7 +530,7 @@ impl Channels {
         }
     }
 
-    /// The machine has finished what it writes to this stream.
+    /// Returns whether the machine has finished writing to this stream.
     pub fn is_finished(&self, channel: ChannelId) -> bool {
         let entry = self.list.get(&channel);
         entry.is_none_or(|entry| matches!(&entry.socket, Socket::Stream(stream, _) if stream.is_finished()))
@@ -544,7 +553,7 @@ impl Channels {
 pub struct Room(pub(crate) Box<[u8]>);
 
 impl Room {
-    /// For the largest datagram.
+    /// Returns room for the largest datagram.
     pub fn new() -> Room {
         Room(vec![0; MAX_DATAGRAM].into())
     }

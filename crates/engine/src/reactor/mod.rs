@@ -1,5 +1,5 @@
-//! What drives machines on real sockets, for a trial's node, a server and a player alike: one thread, one epoll, a timer,
-//! signals.
+//! Drives machines on real sockets, for a trial's node, a server and a player alike: one thread, one epoll, a
+//! timer, signals.
 
 mod channels;
 
@@ -17,13 +17,13 @@ use crate::net::wake::{Alarm, stop_signals};
 /// Events taken from the kernel at a time.
 const EVENTS: usize = 256;
 
-/// The place in a token of what is no machine's.
+/// The place in a token of descriptors that are no machine's.
 const NOBODY: u32 = u32::MAX;
-/// Of those, the timer and the signals; the caller's own descriptors count from 0.
+/// Among those, the timer and the signals; the caller's own descriptors count from 0.
 const ALARM: u32 = u32::MAX;
 const SIGNALS: u32 = u32::MAX - 1;
 
-/// What has happened.
+/// Events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ready {
     /// SIGINT, SIGTERM or SIGHUP has come.
@@ -48,7 +48,7 @@ pub struct Reactor {
 }
 
 impl Reactor {
-    /// With nothing to wait for.
+    /// Returns a reactor with nothing to wait for.
     pub fn new() -> Result<Reactor> {
         let failed = |e: nix::Error| EngineError::io("make an epoll and its timer", &e.into());
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(failed)?;
@@ -66,7 +66,7 @@ impl Reactor {
         Ok(self.signals.insert(signals))
     }
 
-    /// Waits for a descriptor of the caller's own, which is told by `number`.
+    /// Waits for a descriptor of the caller's own, identified by `number`.
     pub fn watch(&self, fd: BorrowedFd<'_>, number: u32) -> Result<()> {
         self.add(fd, number)
     }
@@ -81,13 +81,13 @@ impl Reactor {
         self.epoll.add(fd, event).map_err(|e| EngineError::io("watch a descriptor", &e.into()))
     }
 
-    /// Waits until something has happened, or until CLOCK_MONOTONIC reads `until` ns, and tells what. A signal is told
-    /// once.
+    /// Waits for events, or until CLOCK_MONOTONIC reads `until` ns, and returns the events in `ready`. A
+    /// signal is reported once.
     pub fn wait(&mut self, until: Option<i64>, ready: &mut Vec<Ready>) -> Result<()> {
         ready.clear();
         // Never is not a time that the kernel could wait for.
         let timeout = match until.filter(|&at| at < i64::MAX / 2) {
-            // What is due already needs no timer.
+            // A time in the past needs no timer.
             Some(at) if at <= crate::sys::monotonic_ns() => EpollTimeout::ZERO,
             until => {
                 self.alarm.set(until);

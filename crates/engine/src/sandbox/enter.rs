@@ -1,4 +1,4 @@
-//! A command of the caller's own, with all that is his, in a sandbox's network.
+//! A command of the caller's own, with all of the caller's files, in a sandbox's network.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -18,7 +18,7 @@ use super::{exec, exit_code};
 use crate::error::{EngineError, Result};
 use crate::sys;
 
-/// What `enter` is asked. Descriptors are those that `netns` sends.
+/// Arguments of `enter`. Descriptors are those that `netns` sends.
 #[derive(clap::Args)]
 pub struct EnterArgs {
     /// The launcher's pid.
@@ -54,7 +54,7 @@ pub struct EnterArgs {
 /// take captures, and put another link inside this one.
 const KEPT: [u32; 3] = [12, 13, 21];
 
-/// Signals that a terminal sends to the whole group: the command's business, not that of who waits for it.
+/// Signals that a terminal sends to the whole group: the command's business, not that of its parent.
 const FROM_TERMINAL: [Signal; 5] =
     [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTSTP, Signal::SIGTTIN, Signal::SIGTTOU];
 
@@ -71,7 +71,7 @@ pub fn enter(args: &EnterArgs) -> Result<u8> {
     }
     // After the last change of credentials here, which would have cleared it.
     sys::die_with_parent(args.parent)?;
-    // What the terminal sends while there are two of us is the command's alone.
+    // The terminal's signals while there are two of us are the command's alone.
     let mut held = SigSet::empty();
     FROM_TERMINAL.iter().for_each(|&one| held.add(one));
     let mut before = SigSet::empty();
@@ -84,14 +84,14 @@ pub fn enter(args: &EnterArgs) -> Result<u8> {
         ForkResult::Child => {
             swap(SigmaskHow::SIG_SETMASK, &before, None)?;
             let error = become_command(args);
-            eprintln!("streamgauge: {error}");
+            crate::lines::complain(&format!("streamgauge: {error}"));
             std::process::exit(error.code.into())
         }
         ForkResult::Parent { child } => wait(args, child),
     }
 }
 
-/// A view of the caller's files in which some are ours.
+/// Makes a view of the caller's files in which some are ours.
 fn show_files(args: &EnterArgs) -> Result<()> {
     unshare(CloneFlags::CLONE_NEWNS).map_err(|e| EngineError::io("make a mount namespace", &e.into()))?;
     mount(None::<&str>, "/", None::<&str>, MsFlags::MS_REC | MsFlags::MS_SLAVE, None::<&str>)
@@ -145,8 +145,8 @@ fn wait(args: &EnterArgs, child: Pid) -> Result<u8> {
         let mut pipe = unsafe { File::from_raw_fd(tell) };
         let _ = writeln!(pipe, "{child}");
     }
-    // Whatever else is open belongs to the launcher's pipes: held here, they would not close.
-    // SAFETY: plain integers; nothing of ours uses a descriptor past the standard ones from here on.
+    // Other open descriptors belong to the launcher's pipes: held here, they would not close. SAFETY: plain
+    // integers; nothing of ours uses a descriptor past the standard ones from here on.
     unsafe { libc::syscall(libc::SYS_close_range, 3u32, u32::MAX, 0) };
     loop {
         match waitpid(child, None).map(exit_code) {

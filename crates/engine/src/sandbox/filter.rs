@@ -1,15 +1,16 @@
 //! System calls that no server and no player needs, refused by seccomp(2).
 //!
-//! A refused call fails with EPERM, as it would for want of a capability, so that programs which ask for one and can do
-//! without go on.
+//! A refused call fails with EPERM, as it would without a capability: programs that ask for one and can work
+//! without it continue.
 
 use nix::libc;
 
 use crate::error::{EngineError, Result};
 use crate::sys::check;
 
-/// Mounts and namespaces, the kernel itself, other processes' keys, and interfaces of which the kernel had many faults.
-/// ptrace(2) is not among them: it reaches no further than the side's own processes, and crash handlers need it.
+/// Mounts and namespaces, the kernel itself, other processes' keys, and interfaces in which the kernel had
+/// many faults. ptrace(2) is not among them: it reaches no further than the side's own processes, and crash
+/// handlers need it.
 const REFUSED: &[libc::c_long] = &[
     libc::SYS_mount,
     libc::SYS_umount2,
@@ -39,59 +40,54 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_keyctl,
     libc::SYS_add_key,
     libc::SYS_request_key,
+    libc::SYS_quotactl_fd,
+    // Calls that watch other processes' use of the machine's files, and the kernel's log.
+    libc::SYS_fanotify_init,
+    libc::SYS_syslog,
+    // Its kernel threads work outside a side's bounds.
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
 ];
 
-/// The same of 32-bit programs on x86-64, by the numbers of arch/x86/entry/syscalls/syscall_32.tbl.
-#[cfg(target_arch = "x86_64")]
-const REFUSED_32: &[libc::c_long] = &[
-    21, 22, 51, 52, 87, 88, 115, 128, 129, 131, 217, 283, 286, 287, 288, 336, 342, 346, 350, 357, 374, 428,
-    429, 430, 431, 432, 433, 442,
-];
+/// Memory outside a side's files and processes, without any bound. C libraries and programs that find no such
+/// call take a file in /dev/shm or /tmp.
+const MISSING: &[libc::c_long] = &[libc::SYS_memfd_create, libc::SYS_memfd_secret, libc::SYS_clone3];
 
-/// What one architecture's calls are called by.
-struct Numbers {
-    /// `AUDIT_ARCH_...` (linux/audit.h).
-    architecture: u32,
-    refused: &'static [libc::c_long],
-    unshare: u32,
-    clone: u32,
-    clone3: u32,
-}
+/// For fcntl: a lease makes other openers of the file wait, and a notice reveals others' actions in a folder.
+const REFUSED_COMMANDS: [libc::c_int; 2] = [libc::F_SETLEASE, libc::F_NOTIFY];
 
-#[cfg(target_arch = "x86_64")]
-const ARCHITECTURES: [Numbers; 2] = [
-    Numbers {
-        architecture: 0xc000_003e,
-        refused: REFUSED,
-        unshare: libc::SYS_unshare as u32,
-        clone: libc::SYS_clone as u32,
-        clone3: libc::SYS_clone3 as u32,
-    },
-    Numbers { architecture: 0x4000_0003, refused: REFUSED_32, unshare: 310, clone: 120, clone3: 435 },
-];
-#[cfg(target_arch = "aarch64")]
-const ARCHITECTURES: [Numbers; 1] = [Numbers {
-    architecture: 0xc000_00b7,
-    refused: REFUSED,
-    unshare: libc::SYS_unshare as u32,
-    clone: libc::SYS_clone as u32,
-    clone3: libc::SYS_clone3 as u32,
-}];
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-const ARCHITECTURES: [Numbers; 0] = [];
+/// Sockets of other families are not in a network namespace (vsock reaches the machine's host), or no program of a flow
+/// needs them.
+const FAMILIES: [libc::c_int; 5] =
+    [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK, libc::AF_PACKET];
+
+/// `AUDIT_ARCH_...` (linux/audit.h) of this build. Calls of another, such as those of 32-bit programs, have other numbers,
+/// and socketcall(2) among them has arguments that a filter cannot read.
+const NATIVE: Option<u32> = if cfg!(target_arch = "x86_64") {
+    Some(0xc000_003e)
+} else if cfg!(target_arch = "aarch64") {
+    Some(0xc000_00b7)
+} else {
+    None
+};
 
 /// Offsets in `struct seccomp_data`.
 const NUMBER: u32 = 0;
 const ARCHITECTURE: u32 = 4;
-/// The lower half of the first argument: `flags` of clone and unshare.
-const FLAGS: u32 = if cfg!(target_endian = "little") { 16 } else { 20 };
+/// The lower half of the first argument: `flags` of clone and unshare, `domain` of socket.
+const FIRST: u32 = if cfg!(target_endian = "little") { 16 } else { 20 };
+/// The same of the second: the command of fcntl.
+const SECOND: u32 = FIRST + 8;
 /// Calls of x32 have this bit; nothing is built for it, and no other call has so high a number.
 const X32: u32 = 0x4000_0000;
 
 const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
+const NO_FAMILY: u32 = libc::SECCOMP_RET_ERRNO | libc::EAFNOSUPPORT as u32;
 const EPERM: u32 = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
-/// C libraries fall back to clone, whose flags a filter can read.
+/// C libraries fall back from clone3 to clone, with flags that a filter can read.
 const ENOSYS: u32 = libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32;
+const KILL: u32 = libc::SECCOMP_RET_KILL_PROCESS;
 
 /// Refuses the calls from now on, to this process and all that it starts. It must have set no_new_privs.
 pub fn refuse() -> Result<()> {
@@ -100,7 +96,7 @@ pub fn refuse() -> Result<()> {
         return Ok(());
     }
     let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
-    // SAFETY: `filter` points to as many instructions as said.
+    // SAFETY: `filter` points to the stated number of instructions.
     let done =
         unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const filter) };
     check(done as i32).map(drop).map_err(|e| {
@@ -109,43 +105,45 @@ pub fn refuse() -> Result<()> {
 }
 
 fn program() -> Vec<libc::sock_filter> {
-    let mut program = Vec::new();
-    for numbers in &ARCHITECTURES {
-        let body = of(numbers);
-        program.push(load(ARCHITECTURE));
-        // Past this architecture's part, whose length may be more than a conditional jump can say.
-        program.push(jump(libc::BPF_JEQ, numbers.architecture, 1, 0));
-        program.push(statement(libc::BPF_JMP | libc::BPF_JA, body.len() as u32));
-        program.extend(body);
-    }
-    if !program.is_empty() {
-        // An architecture that this one's kernel may run and that has no list here.
-        program.push(answer(ENOSYS));
-    }
-    program
-}
-
-/// The part for one architecture; it ends with an answer.
-fn of(numbers: &Numbers) -> Vec<libc::sock_filter> {
-    let mut body = vec![load(NUMBER)];
-    let mut answer_if = |number: u32, then: u32| {
-        body.push(jump(libc::BPF_JEQ, number, 0, 1));
-        body.push(answer(then));
+    let Some(native) = NATIVE else { return Vec::new() };
+    let mut program = vec![load(ARCHITECTURE), jump(libc::BPF_JEQ, native, 1, 0), answer(KILL), load(NUMBER)];
+    let mut answer_if = |number: libc::c_long, then: u32| {
+        program.push(jump(libc::BPF_JEQ, number as u32, 0, 1));
+        program.push(answer(then));
     };
-    for &number in numbers.refused {
-        answer_if(number as u32, EPERM);
+    for &number in REFUSED {
+        answer_if(number, EPERM);
     }
-    answer_if(numbers.clone3, ENOSYS);
-    body.push(jump(libc::BPF_JGE, X32, 0, 1));
-    body.push(answer(ENOSYS));
-    // Of clone and unshare those that make a user namespace: it would give a program capabilities to try.
-    body.push(jump(libc::BPF_JEQ, numbers.clone, 1, 0));
-    body.push(jump(libc::BPF_JEQ, numbers.unshare, 0, 2));
-    body.push(load(FLAGS));
-    body.push(jump(libc::BPF_JSET, libc::CLONE_NEWUSER as u32, 1, 0));
-    body.push(answer(ALLOW));
-    body.push(answer(EPERM));
-    body
+    for &number in MISSING {
+        answer_if(number, ENOSYS);
+    }
+    program.push(jump(libc::BPF_JGE, X32, 0, 1));
+    program.push(answer(ENOSYS));
+    let mut families = vec![load(FIRST)];
+    for family in FAMILIES {
+        families.push(jump(libc::BPF_JEQ, family as u32, 0, 1));
+        families.push(answer(ALLOW));
+    }
+    families.push(answer(NO_FAMILY));
+    program.push(jump(libc::BPF_JEQ, libc::SYS_socket as u32, 1, 0));
+    program.push(jump(libc::BPF_JEQ, libc::SYS_socketpair as u32, 0, families.len() as u8));
+    program.extend(families);
+    let mut commands = vec![load(SECOND)];
+    for command in REFUSED_COMMANDS {
+        commands.push(jump(libc::BPF_JEQ, command as u32, 0, 1));
+        commands.push(answer(EPERM));
+    }
+    commands.push(answer(ALLOW));
+    program.push(jump(libc::BPF_JEQ, libc::SYS_fcntl as u32, 0, commands.len() as u8));
+    program.extend(commands);
+    // Among clone and unshare those that make a user namespace: it would give a program capabilities to try.
+    program.push(jump(libc::BPF_JEQ, libc::SYS_clone as u32, 1, 0));
+    program.push(jump(libc::BPF_JEQ, libc::SYS_unshare as u32, 0, 2));
+    program.push(load(FIRST));
+    program.push(jump(libc::BPF_JSET, libc::CLONE_NEWUSER as u32, 1, 0));
+    program.push(answer(ALLOW));
+    program.push(answer(EPERM));
+    program
 }
 
 fn load(offset: u32) -> libc::sock_filter {
@@ -170,8 +168,8 @@ fn jump(comparison: u32, k: u32, then: u8, otherwise: u8) -> libc::sock_filter {
 mod tests {
     use super::*;
 
-    /// Runs the program as the kernel would.
-    fn verdict(architecture: u32, number: u32, flags: u32) -> u32 {
+    /// Runs the program as the kernel would, on a call with its first two arguments.
+    fn verdict(architecture: u32, number: libc::c_long, arguments: [u32; 2]) -> u32 {
         let program = program();
         let (mut at, mut value) = (0usize, 0u32);
         loop {
@@ -180,11 +178,10 @@ mod tests {
             at += 1;
             let compared = |holds: bool| usize::from(if holds { one.jt } else { one.jf });
             if code == libc::BPF_LD | libc::BPF_W | libc::BPF_ABS {
-                value = [number, architecture, 0, 0, flags, 0][one.k as usize / 4];
+                let [first, second] = arguments;
+                value = [number as u32, architecture, 0, 0, first, 0, second, 0][one.k as usize / 4];
             } else if code == libc::BPF_RET | libc::BPF_K {
                 return one.k;
-            } else if code == libc::BPF_JMP | libc::BPF_JA {
-                at += one.k as usize;
             } else if code == libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K {
                 at += compared(value == one.k);
             } else if code == libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K {
@@ -197,28 +194,35 @@ mod tests {
     }
 
     #[test]
-    fn every_architecture_refuses_its_calls_and_no_others() {
-        for numbers in &ARCHITECTURES {
-            let say = |number: u32, flags: u32| verdict(numbers.architecture, number, flags);
-            for number in 0..600 {
-                let refused = numbers.refused.contains(&libc::c_long::from(number));
-                let expected = match number {
-                    _ if refused => EPERM,
-                    _ if number == numbers.clone3 => ENOSYS,
-                    _ => ALLOW,
-                };
-                assert_eq!(say(number, 0), expected, "{number} of {:x}", numbers.architecture);
-            }
-            let user = libc::CLONE_NEWUSER as u32;
-            let thread = (libc::CLONE_VM | libc::CLONE_THREAD) as u32;
-            for number in [numbers.clone, numbers.unshare] {
-                assert_eq!(say(number, user | libc::CLONE_NEWNET as u32), EPERM);
-                assert_eq!(say(number, thread), ALLOW);
-            }
-            assert_eq!(say(numbers.refused[0] as u32, user), EPERM);
+    #[cfg(target_endian = "little")]
+    fn calls_are_refused_and_no_others() {
+        let Some(native) = NATIVE else { return };
+        let say = |number: libc::c_long, first: i32, second: i32| {
+            verdict(native, number, [first as u32, second as u32])
+        };
+        for number in 0..600 {
+            let expected = match number {
+                _ if REFUSED.contains(&number) => EPERM,
+                _ if MISSING.contains(&number) => ENOSYS,
+                libc::SYS_socket | libc::SYS_socketpair => NO_FAMILY,
+                _ => ALLOW,
+            };
+            assert_eq!(say(number, 0, 0), expected, "{number}");
         }
-        #[cfg(target_arch = "x86_64")]
-        assert_eq!(verdict(ARCHITECTURES[0].architecture, X32 | 165, 0), ENOSYS);
-        assert_eq!(verdict(1, 0, 0), ENOSYS, "an architecture without a list");
+        for number in [libc::SYS_clone, libc::SYS_unshare] {
+            assert_eq!(say(number, libc::CLONE_NEWUSER | libc::CLONE_NEWNET, 0), EPERM);
+            assert_eq!(say(number, libc::CLONE_VM | libc::CLONE_THREAD, 0), ALLOW);
+        }
+        for number in [libc::SYS_socket, libc::SYS_socketpair] {
+            let families: Vec<i32> = (0..100).filter(|&family| say(number, family, 0) == ALLOW).collect();
+            assert_eq!(families, FAMILIES);
+        }
+        let refused: Vec<i32> =
+            (0..2000).filter(|&command| say(libc::SYS_fcntl, 0, command) == EPERM).collect();
+        assert_eq!(refused, REFUSED_COMMANDS);
+        assert_eq!(say(165 | i64::from(X32), 0, 0), ENOSYS);
+        for foreign in [0x4000_0003, 0x4000_0028, 1] {
+            assert_eq!(verdict(foreign, libc::SYS_read, [0, 0]), KILL);
+        }
     }
 }

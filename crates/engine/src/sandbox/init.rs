@@ -20,7 +20,7 @@ use crate::sys::check;
 /// How long CMD may take to end after a forwarded signal.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// What `init` is asked.
+/// Arguments of `init`.
 #[derive(clap::Args)]
 pub struct InitArgs {
     /// The read end of the launcher's pipe; several may be given.
@@ -59,7 +59,7 @@ pub fn init(args: &InitArgs) -> Result<u8> {
             let _ = setpgid(Pid::from_raw(0), Pid::from_raw(0));
             let _ = sigprocmask(SigmaskHow::SIG_SETMASK, Some(&SigSet::empty()), None);
             let error = exec(&args.command);
-            eprintln!("streamgauge-engine init: {error}");
+            crate::lines::complain(&format!("streamgauge-engine init: {error}"));
             std::process::exit(error.code.into())
         }
         ForkResult::Parent { child } => child,
@@ -77,7 +77,7 @@ fn supervise(lifelines: &[RawFd], signal_fd: &SignalFd, child: Pid) -> Result<u8
         // A lifeline carries no data: only POLLHUP and POLLERR matter, and those always report.
         let mut fds = vec![libc::pollfd { fd: signal_fd.as_raw_fd(), events: libc::POLLIN, revents: 0 }];
         fds.extend(lifelines.iter().map(|&fd| libc::pollfd { fd, events: 0, revents: 0 }));
-        // SAFETY: `fds` has as many valid entries as said.
+        // SAFETY: `fds` has the stated number of valid entries.
         match check(unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, timeout) }) {
             Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
             Err(e) => return Err(EngineError::io("wait", &e)),

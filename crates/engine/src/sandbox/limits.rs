@@ -1,4 +1,4 @@
-//! Bounds of what a command may use.
+//! Bounds of a command's resources.
 
 use std::str::FromStr;
 
@@ -36,7 +36,8 @@ impl FromStr for Limit {
     }
 }
 
-/// Sets the bounds. One that is lower already stays; of open files, programs may raise what they have to the bound.
+/// Sets the bounds. A lower existing bound stays; for open files, programs may raise their limit to the
+/// bound.
 pub fn set(limits: &[Limit]) -> Result<()> {
     for limit in limits {
         if limit.resource == Resource::RLIMIT_NPROC && !counts_apart() {

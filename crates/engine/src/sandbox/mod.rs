@@ -7,12 +7,15 @@
 mod enter;
 mod filter;
 mod init;
+mod layers;
 mod limits;
 mod netns;
 mod run_as;
 mod sides;
+mod trees;
 mod unshare;
 mod view;
+mod writes;
 
 pub use enter::{EnterArgs, enter};
 pub use init::{InitArgs, init};
@@ -38,7 +41,8 @@ fn exec(command: &[OsString]) -> EngineError {
     };
     match nix::unistd::execvp(&words[0], &words) {
         Ok(never) => match never {},
-        // execvp says EACCES when a directory of PATH may not be searched, even if the program is in none of them.
+        // execvp returns EACCES when a directory of PATH may not be searched, even if the program is in none
+        // of them.
         Err(e) if e == nix::Error::ENOENT || !exists(&command[0]) => {
             EngineError::io(what(), &nix::Error::ENOENT.into()).remedy("install it or correct PATH").code(127)
         }
@@ -46,7 +50,7 @@ fn exec(command: &[OsString]) -> EngineError {
     }
 }
 
-/// Whether `program` is a file, by itself if it has a slash, else somewhere in PATH.
+/// Returns whether `program` is a file, by itself if it has a slash, else somewhere in PATH.
 fn exists(program: &OsStr) -> bool {
     if program.as_bytes().contains(&b'/') {
         return Path::new(program).exists();
@@ -55,7 +59,7 @@ fn exists(program: &OsStr) -> bool {
     std::env::split_paths(&path).any(|directory| directory.join(program).exists())
 }
 
-/// A finished process's exit code as a shell gives it.
+/// Returns a finished process's exit code as a shell gives it.
 fn exit_code(status: WaitStatus) -> Option<u8> {
     match status {
         WaitStatus::Exited(_, code) => Some(code as u8),

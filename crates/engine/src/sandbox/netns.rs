@@ -19,13 +19,13 @@ use super::unshare::map_ids;
 use crate::error::{EngineError, Result};
 use crate::sys::check;
 
-/// What `netns` is asked.
+/// Arguments of `netns`.
 #[derive(clap::Args)]
 pub struct NetnsArgs {
     /// A Unix socket that the launcher reads.
     #[arg(long)]
     socket: RawFd,
-    /// Each new namespace belongs to a user namespace of its own, in which the sandbox's root is shown as this user.
+    /// Each new namespace belongs to a user namespace of its own. This user is its name for the sandbox's root.
     #[arg(long, requires = "gid")]
     uid: Option<u32>,
     /// As this group.
@@ -65,7 +65,7 @@ impl Holder {
                 drop(done);
                 let made = inside(ids);
                 if let Err(error) = &made {
-                    eprintln!("streamgauge-engine netns: {error}");
+                    crate::lines::complain(&format!("streamgauge-engine netns: {error}"));
                 }
                 let _ = write(&tell, &[u8::from(made.is_ok())]);
                 loop {

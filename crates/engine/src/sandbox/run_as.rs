@@ -4,17 +4,18 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::path::Path;
 
+use nix::fcntl::{AT_FDCWD, OFlag, OpenHow, ResolveFlag, openat2};
 use nix::libc;
 use nix::sched::{CloneFlags, setns, unshare};
-use nix::unistd::{Gid, Uid, chdir, getegid, geteuid, setgroups, setresgid, setresuid};
+use nix::unistd::{Gid, Uid, fchdir, getegid, geteuid, setgroups, setresgid, setresuid};
 
 use super::limits::{self, Limit};
 use super::unshare::map_ids;
-use super::{exec, filter};
+use super::{exec, filter, writes};
 use crate::error::{EngineError, Result};
 use crate::sys::{self, check};
 
-/// What `run-as` is asked.
+/// Arguments of `run-as`.
 #[derive(clap::Args)]
 pub struct RunAsArgs {
     /// The user id that the command sees as its own.
@@ -26,14 +27,14 @@ pub struct RunAsArgs {
     /// A name in /run/netns, or a path with a slash.
     #[arg(long)]
     netns: Option<String>,
-    /// Pid 1 of the side whose files, IPC and (without --netns) network the command is to have. Its pid namespace must
-    /// be this process's already.
+    /// Pid 1 of the side that lends the command its files, IPC and (without --netns) network. Its pid
+    /// namespace must be this process's already.
     #[arg(long, value_name = "PID")]
     side: Option<i32>,
-    /// A bound of what the command may use: NAME=VALUE, names as in setrlimit(2).
+    /// A bound of the command's resources: NAME=VALUE, names as in setrlimit(2).
     #[arg(long, value_name = "NAME=VALUE", conflicts_with = "keep_privileges")]
     limit: Vec<Limit>,
-    /// Enter the namespace, but stay who we are.
+    /// Enter the namespace, but stay the same user.
     #[arg(long)]
     keep_privileges: bool,
     /// The command to run.
@@ -54,6 +55,9 @@ pub fn run_as(args: &RunAsArgs) -> Result<u8> {
         drop_privileges(args.uid, args.gid)?;
         limits::set(&args.limit)?;
         keep_three_streams()?;
+        if args.side.is_some() {
+            writes::confine()?;
+        }
         filter::refuse()?;
     }
     Err(exec(&args.command))
@@ -74,7 +78,13 @@ fn enter_side(pid: i32, network: bool) -> Result<()> {
         setns(file, CloneFlags::empty())
             .map_err(|e| EngineError::io("enter a namespace of the side", &e.into()))?;
     }
-    chdir(&folder).map_err(|e| EngineError::io("enter the working folder", &e.into()).at(&folder))
+    // It has no links in it now; a program of the side could put one there, and this process still has privileges.
+    let how = OpenHow::new()
+        .flags(OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC)
+        .resolve(ResolveFlag::RESOLVE_NO_SYMLINKS);
+    openat2(AT_FDCWD, &folder, how)
+        .and_then(fchdir)
+        .map_err(|e| EngineError::io("enter the working folder", &e.into()).at(&folder))
 }
 
 fn drop_privileges(uid: u32, gid: u32) -> Result<()> {
@@ -95,7 +105,7 @@ fn drop_privileges(uid: u32, gid: u32) -> Result<()> {
         unshare(CloneFlags::CLONE_NEWUSER)
             .map_err(|e| EngineError::io("make a nested user namespace", &e.into()).code(4))?;
         map_ids(uid, outside_uid, gid, outside_gid)?;
-        // The new namespace came with a full bounding set of its own.
+        // The new namespace has a full bounding set of its own.
         drop_bounding_set()?;
     }
     clear_capabilities()?;
@@ -105,8 +115,8 @@ fn drop_privileges(uid: u32, gid: u32) -> Result<()> {
         .map_err(|e| EngineError::io("set no_new_privs", &e))
 }
 
-/// Every descriptor past the standard ones closes on exec: our own callers pass none, but a lock or a lifeline in a
-/// player's hands would outlive its holder.
+/// Makes every descriptor past the standard ones close on exec: our own callers pass none, but a lock or a
+/// lifeline in a player's hands would outlive its holder.
 pub fn keep_three_streams() -> Result<()> {
     // SAFETY: plain integers.
     let result = unsafe { libc::syscall(libc::SYS_close_range, 3u32, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };
@@ -115,7 +125,7 @@ pub fn keep_three_streams() -> Result<()> {
     })
 }
 
-/// Out of a real-time class. A class below the normal one is the caller's wish.
+/// Leaves a real-time class. A class below the normal one is the caller's wish.
 fn normal_class() -> Result<()> {
     // SAFETY: a plain integer.
     let class = unsafe { libc::sched_getscheduler(0) } & !libc::SCHED_RESET_ON_FORK;
@@ -134,7 +144,7 @@ fn drop_bounding_set() -> Result<()> {
         // SAFETY: plain integers.
         let dropped = check(unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) });
         if let Err(e) = dropped {
-            // EINVAL: past the last capability that this kernel knows.
+            // EINVAL: past the last capability of this kernel.
             if e.raw_os_error() == Some(libc::EINVAL) {
                 break;
             }
@@ -156,7 +166,7 @@ fn clear_capabilities() -> Result<()> {
     check(result as i32).map(drop).map_err(|e| EngineError::io("drop capabilities", &e))
 }
 
-/// Whether `uid` exists in our user namespace.
+/// Returns whether `uid` exists in our user namespace.
 fn is_mapped(uid: u32) -> Result<bool> {
     let map = std::fs::read_to_string("/proc/self/uid_map")
         .map_err(|e| EngineError::io("read /proc/self/uid_map", &e))?;

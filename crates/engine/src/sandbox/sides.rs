@@ -41,18 +41,24 @@ struct Side {
     room: PathBuf,
     /// How much that may be.
     bytes: u64,
-    /// The user whose it is; whoever makes it if none is named.
+    /// The user that owns it; its maker if none is named.
     owner: Option<u32>,
     /// Folders to write to: the sandbox sees them too.
     writable: Vec<PathBuf>,
-    /// Folders to read.
+    /// Folders of the trial to read.
     readable: Vec<PathBuf>,
+    /// Files and folders of the machine to read, which others use too.
+    outside: Vec<PathBuf>,
 }
 
-/// Folders of the machine that everybody may write to: each side has its own.
+/// Folders of the machine that all users may write to: each side has its own.
 const COMMON: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
+/// A folder of the side's file system in which nothing lies.
+const EMPTY: &str = "empty";
 /// Files on a side's file system at most.
 const MOST_FILES: u32 = 200_000;
+/// Message queues, of 16 kB each.
+const MOST_QUEUES: &str = "64";
 
 /// Makes the sides, prints the process ids of their first processes, and holds them until stdin closes.
 pub fn sides(config: &Config) -> Result<()> {
@@ -77,12 +83,12 @@ pub fn sides(config: &Config) -> Result<()> {
     Ok(())
 }
 
-/// Where the folder that is written to in place of the nth of `COMMON` lies.
+/// Returns where the folder that is written to in place of the nth of `COMMON` lies.
 fn common_room(side: &Side, nth: usize) -> PathBuf {
     side.room.join(format!("common{nth}"))
 }
 
-/// The side's file system, with its folders, as the sandbox sees them.
+/// Makes the side's file system, with its folders, as the sandbox sees them.
 fn furnish(side: &Side) -> Result<()> {
     let failed = |what: &'static str, at: &Path| {
         let at = at.to_owned();
@@ -94,6 +100,7 @@ fn furnish(side: &Side) -> Result<()> {
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
     mount(Some("tmpfs"), &side.room, Some("tmpfs"), flags, Some(options.as_str()))
         .map_err(|e| failed("mount a tmpfs on", &side.room)(e.into()))?;
+    make(&side.room.join(EMPTY))?;
     for nth in 0..COMMON.len() {
         let room = common_room(side, nth);
         make(&room)?;
@@ -111,7 +118,7 @@ fn furnish(side: &Side) -> Result<()> {
     Ok(())
 }
 
-/// Pid 1 of a side, as its parent knows it.
+/// Pid 1 of a side, as seen by its parent.
 struct First {
     pid: Pid,
     ready: OwnedFd,
@@ -127,7 +134,7 @@ impl First {
             ForkResult::Child => {
                 drop(ready);
                 if let Err(error) = live(side, sysctls, &tell) {
-                    eprintln!("streamgauge-engine sides: {}: {error}", side.name);
+                    crate::lines::complain(&format!("streamgauge-engine sides: {}: {error}", side.name));
                 }
                 std::process::exit(1)
             }
@@ -148,8 +155,16 @@ impl First {
     }
 }
 
-/// The life of pid 1: it makes the namespaces, then reaps what is left of others, and ends them when it is asked by
-/// SIGTERM.
+/// Bounds System V's shared memory and queues, which are no files and no process's. Kernels before 6.2 let
+/// root alone set it.
+fn bound_ipc(bytes: u64) {
+    let pages = (bytes / 4096).to_string();
+    for (name, value) in [("shmall", pages.as_str()), ("msgmni", MOST_QUEUES)] {
+        let _ = std::fs::write(Path::new("/proc/sys/kernel").join(name), value);
+    }
+}
+
+/// Runs pid 1: it makes the namespaces, then reaps the remains of others, and ends them on SIGTERM.
 fn live(side: &Side, sysctls: &BTreeMap<String, String>, tell: &OwnedFd) -> Result<()> {
     sys::die_with_parent(0)?;
     let mut signals = SigSet::from(Signal::SIGCHLD);
@@ -161,6 +176,7 @@ fn live(side: &Side, sysctls: &BTreeMap<String, String>, tell: &OwnedFd) -> Resu
         kinds |= CloneFlags::CLONE_NEWNET;
     }
     unshare(kinds).map_err(|e| EngineError::io("make namespaces", &e.into()).code(4))?;
+    bound_ipc(side.bytes);
     if side.network {
         bring_up_loopback()?;
         for (name, value) in sysctls {
@@ -173,11 +189,17 @@ fn live(side: &Side, sysctls: &BTreeMap<String, String>, tell: &OwnedFd) -> Resu
     }
     let common: Vec<_> =
         COMMON.iter().enumerate().map(|(nth, at)| (PathBuf::from(at), common_room(side, nth))).collect();
-    let show = |path: &PathBuf, writable| Shown { source: path.clone(), at: path.clone(), writable };
-    let shown: Vec<Shown> = (side.readable.iter().map(|path| show(path, false)))
-        .chain(side.writable.iter().map(|path| show(path, true)))
+    let show = |path: &PathBuf, writable, of_machine| Shown {
+        source: path.clone(),
+        at: path.clone(),
+        writable,
+        of_machine,
+    };
+    let shown: Vec<Shown> = (side.outside.iter().map(|path| show(path, false, true)))
+        .chain(side.readable.iter().map(|path| show(path, false, false)))
+        .chain(side.writable.iter().map(|path| show(path, true, false)))
         .collect();
-    view::make(&common, &shown)?;
+    view::make(&common, &shown, &side.room.join(EMPTY))?;
     let _ = std::env::set_current_dir("/");
     let _ = write(tell, &[1]);
     loop {
@@ -185,7 +207,7 @@ fn live(side: &Side, sysctls: &BTreeMap<String, String>, tell: &OwnedFd) -> Resu
         {
         }
         if signals.wait() == Ok(Signal::SIGTERM) {
-            // All of this namespace but its first process, whose network is still to be read.
+            // All of this namespace except its first process, which still has its network to be read.
             let _ = kill(Pid::from_raw(-1), Signal::SIGKILL);
         }
     }

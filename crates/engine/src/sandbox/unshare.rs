@@ -15,7 +15,7 @@ use super::{InitArgs, exit_code, init};
 use crate::error::{EngineError, Result};
 use crate::sys;
 
-/// What `sandbox` is asked.
+/// Arguments of `sandbox`.
 #[derive(clap::Args)]
 pub struct SandboxArgs {
     /// With the caller's privileges, or with those of a user namespace of its own.
@@ -24,7 +24,7 @@ pub struct SandboxArgs {
     /// The launcher's pid.
     #[arg(long)]
     parent: i32,
-    /// The read end of a pipe whose write end only the launcher holds.
+    /// The read end of a pipe; only the launcher holds its write end.
     #[arg(long)]
     lifeline: RawFd,
     /// The command to run inside.
@@ -32,7 +32,7 @@ pub struct SandboxArgs {
     command: Vec<OsString>,
 }
 
-/// Whose privileges the sandbox has.
+/// The user with the sandbox's privileges.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Way {
     /// The caller is root.
@@ -52,7 +52,7 @@ pub fn sandbox(args: &SandboxArgs) -> Result<u8> {
     sigprocmask(SigmaskHow::SIG_BLOCK, Some(&forwarded), None)
         .map_err(|e| EngineError::io("block signals", &e.into()))?;
     enter_namespaces(args.way)?;
-    // A lifeline of our own: in a new pid namespace getppid() reads 0, so that pid 1 could not otherwise tell
+    // A lifeline of our own: in a new pid namespace getppid() reads 0, and pid 1 could not otherwise detect
     // that this process died before PDEATHSIG took hold.
     let (own_read, own_write) =
         nix::unistd::pipe2(OFlag::O_CLOEXEC).map_err(|e| EngineError::io("make a pipe", &e.into()))?;
@@ -65,7 +65,7 @@ pub fn sandbox(args: &SandboxArgs) -> Result<u8> {
             let code = match sys::die_with_parent(0).and_then(|()| init(&args)) {
                 Ok(code) => code,
                 Err(error) => {
-                    eprintln!("streamgauge-engine init: {error}");
+                    crate::lines::complain(&format!("streamgauge-engine init: {error}"));
                     error.code
                 }
             };
@@ -125,7 +125,7 @@ pub fn map_ids(inside_uid: u32, outside_uid: u32, inside_gid: u32, outside_gid: 
     write("gid_map", format!("{inside_gid} {outside_gid} 1"))
 }
 
-/// Which of the kernel's switches stands against user namespaces here.
+/// Returns which of the kernel's switches forbids user namespaces here.
 fn user_namespace_remedy() -> String {
     let is = |path: &str, value: &str| std::fs::read_to_string(path).is_ok_and(|text| text.trim() == value);
     if is("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1") {

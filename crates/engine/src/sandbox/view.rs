@@ -2,24 +2,22 @@
 
 use std::fs::{DirBuilder, File};
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use nix::libc;
 use nix::mount::{MsFlags, mount};
 
-use crate::error::{EngineError, Result};
+use super::layers::Layers;
+use super::trees::{AT_RECURSIVE, attach, clone_tree, failed};
+use crate::error::Result;
 use crate::sys::check;
 
 const NONE: Option<&str> = None;
 /// `MOUNT_ATTR_RDONLY` and `MOUNT_ATTR_NOSUID` (linux/mount.h).
 const READ_ONLY: u64 = 1;
 const NO_SUID: u64 = 2;
-/// `MOVE_MOUNT_F_EMPTY_PATH` (linux/mount.h).
-const MOVE_FROM_DESCRIPTOR: u32 = 4;
-const AT_RECURSIVE: u32 = 0x8000;
 /// Only mount points lie on it.
 const RUN_OPTIONS: &str = "mode=755,size=1m";
 
@@ -32,18 +30,23 @@ pub struct Shown {
     pub at: PathBuf,
     /// Whether it may be written to.
     pub writable: bool,
+    /// Whether others use it too: it lies behind a layer then.
+    pub of_machine: bool,
 }
 
-/// Makes the calling process's mount namespace, which nobody else may share, the view. The caller is pid 1 of the
-/// side's own pid namespace, and in its network namespace.
+/// Makes the calling process's mount namespace, which must not be shared, the view. The caller is pid 1 of
+/// the side's own pid namespace, and in its network namespace.
 ///
-/// `hidden` are folders that the view has empty ones of its own for, each with the folder that takes its place.
-pub fn make(hidden: &[(PathBuf, PathBuf)], shown: &[Shown]) -> Result<()> {
+/// `hidden` are folders that the view has empty ones of its own for, each with the folder that takes its place. `empty` is
+/// an empty folder.
+pub fn make(hidden: &[(PathBuf, PathBuf)], shown: &[Shown], empty: &Path) -> Result<()> {
     // Taken before /run and the others are hidden, and before the rest turns read-only.
-    let rooms = hidden.iter().map(|(_, room)| clone_tree(room)).collect::<Result<Vec<_>>>()?;
-    let trees = shown.iter().map(|one| clone_tree(&one.source)).collect::<Result<Vec<_>>>()?;
+    let rooms = hidden.iter().map(|(_, room)| clone_tree(room, true)).collect::<Result<Vec<_>>>()?;
+    let trees = shown.iter().map(|one| clone_tree(&one.source, true)).collect::<Result<Vec<_>>>()?;
+    let layers = Layers::new(empty)?;
     let folders: Vec<bool> = shown.iter().map(|one| one.source.is_dir()).collect();
     set(None, READ_ONLY | NO_SUID).map_err(|e| failed("make read-only", Path::new("/"), &e))?;
+    layers.lay_on_machine()?;
     let plain = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
     mount(Some("tmpfs"), "/run", Some("tmpfs"), plain, Some(RUN_OPTIONS))
         .map_err(|e| failed("mount a tmpfs on", Path::new("/run"), &e.into()))?;
@@ -54,6 +57,7 @@ pub fn make(hidden: &[(PathBuf, PathBuf)], shown: &[Shown]) -> Result<()> {
         }
     }
     own_terminals();
+    own_queues();
     mount(Some("proc"), "/proc", Some("proc"), plain | MsFlags::MS_NOEXEC, NONE)
         .map_err(|e| failed("mount", Path::new("/proc"), &e.into()))?;
     // As in the sandbox: a convenience, which containers may refuse.
@@ -65,11 +69,25 @@ pub fn make(hidden: &[(PathBuf, PathBuf)], shown: &[Shown]) -> Result<()> {
         }
         make_place(&one.at, is_folder)?;
         attach(tree, &one.at)?;
+        if one.of_machine && is_folder {
+            layers.lay_on(&one.at);
+        }
     }
     Ok(())
 }
 
-/// Pseudo-terminals of its own: those of the machine are the caller's, who may be at one of them.
+/// Mounts the message queues of its own IPC namespace, in place of the machine's. Without a place of theirs,
+/// `writes` would refuse them.
+fn own_queues() {
+    let usual = Path::new("/dev/mqueue");
+    let at = if usual.is_dir() { usual } else { Path::new("/run/mqueue") };
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+    if make_place(at, true).is_ok() {
+        let _ = mount(Some("mqueue"), at, Some("mqueue"), flags, NONE);
+    }
+}
+
+/// Mounts pseudo-terminals of its own: those of the machine are the caller's, possibly at one of them.
 fn own_terminals() {
     if !Path::new("/dev/pts").is_dir() {
         return;
@@ -80,7 +98,7 @@ fn own_terminals() {
     }
 }
 
-/// A folder, or an empty file, for something to be attached to.
+/// Makes a folder, or an empty file, for something to be attached to.
 fn make_place(at: &Path, is_folder: bool) -> Result<()> {
     let failed = |e: &io::Error| failed("make a place for", at, e);
     if at.exists() {
@@ -92,50 +110,6 @@ fn make_place(at: &Path, is_folder: bool) -> Result<()> {
         File::create(at).map_err(|e| failed(&e))?;
     }
     Ok(())
-}
-
-fn failed(what: &str, at: &Path, error: &io::Error) -> EngineError {
-    let old = matches!(error.raw_os_error(), Some(libc::ENOSYS));
-    let remedy = if old { "this needs Linux 5.12 or later" } else { "" };
-    EngineError::io(what, error).at(at).remedy(remedy).code(4)
-}
-
-fn path(of: &Path) -> io::Result<std::ffi::CString> {
-    std::ffi::CString::new(of.as_os_str().as_bytes()).map_err(io::Error::other)
-}
-
-/// The tree of mounts at `source`, attached nowhere.
-fn clone_tree(source: &Path) -> Result<OwnedFd> {
-    let flags = libc::OPEN_TREE_CLONE | libc::OPEN_TREE_CLOEXEC | AT_RECURSIVE;
-    let clone = || {
-        let name = path(source)?;
-        // SAFETY: a valid string; a fresh descriptor has no other owner.
-        unsafe {
-            let fd = libc::syscall(libc::SYS_open_tree, libc::AT_FDCWD, name.as_ptr(), flags) as i32;
-            Ok(OwnedFd::from_raw_fd(check(fd)?))
-        }
-    };
-    clone().map_err(|e: io::Error| failed("show", source, &e))
-}
-
-/// Attaches a tree at `at`.
-fn attach(tree: &OwnedFd, at: &Path) -> Result<()> {
-    let attach = || {
-        let name = path(at)?;
-        // SAFETY: valid strings.
-        let moved = unsafe {
-            libc::syscall(
-                libc::SYS_move_mount,
-                tree.as_raw_fd(),
-                c"".as_ptr(),
-                libc::AT_FDCWD,
-                name.as_ptr(),
-                MOVE_FROM_DESCRIPTOR,
-            )
-        };
-        check(moved as i32).map(drop)
-    };
-    attach().map_err(|e: io::Error| failed("show a folder at", at, &e))
 }
 
 /// Sets attributes of every mount of a tree; of all there are if none is given.

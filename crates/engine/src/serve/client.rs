@@ -20,20 +20,20 @@ const FIRST: ChannelId = ChannelId(0);
 /// Inputs of one channel that a session is given before the others get their turn.
 const TURN: usize = 64;
 
-/// What is read at once of what nobody wants, bytes.
+/// Bytes of unwanted data that are read at once.
 const AT_ONCE: usize = 16 << 10;
 
-/// How long a client has to take what was still to be sent and close.
+/// Time for a client to receive the rest and close.
 const LINGER: Duration = Duration::from_secs(5);
 
-/// The folder as one client sees it, which remembers what was last asked for.
+/// The folder as one client sees it, with the last requested file.
 pub struct Shown {
     folder: Arc<Folder>,
     last: Mutex<Option<String>>,
 }
 
 impl Shown {
-    /// All of `folder`.
+    /// Returns all of `folder`.
     pub fn new(folder: Arc<Folder>) -> Shown {
         Shown { folder, last: Mutex::default() }
     }
@@ -42,7 +42,7 @@ impl Shown {
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(path.to_owned());
     }
 
-    /// What was opened last.
+    /// Returns the last opened name.
     fn last(&self) -> Option<String> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -78,11 +78,11 @@ impl Library for Shown {
     }
 }
 
-/// Who speaks with a client.
+/// The machine for a client.
 pub enum Host {
-    /// The server, and what the client is shown.
+    /// The server, and the client's view of the folder.
     Server(Box<dyn Served>, Arc<Shown>),
-    /// Who tells it that there is no room.
+    /// The machine that reports a full server.
     TurnAway(Box<dyn App>),
 }
 
@@ -108,27 +108,27 @@ pub struct ServedClient {
     pub number: u64,
     /// Where the client is.
     pub peer: SocketAddr,
-    /// When it came.
+    /// Its arrival.
     pub began: Instant,
     /// When it is looked at next, as the server has noted it.
     pub noted: Option<Instant>,
     host: Host,
     channels: Channels,
-    /// When it goes, whether the client has closed by then or not.
+    /// Time at which it is removed, even if the client has not closed by then.
     leaves_at: Option<Instant>,
-    /// What it has asked and taken.
+    /// Its requests and its progress.
     patience: Patience,
     /// In which time a request has to be whole.
     request_within: Duration,
     playing: bool,
-    /// The client has finished, and what it asked before is still answered: why it is over then.
+    /// The client has finished, and its earlier requests are still answered: the reason of the end.
     ends_as: Option<&'static str>,
     over: Option<&'static str>,
 }
 
 impl ServedClient {
-    /// A client that has just come. One that is turned away has gone by `leaves_at`; each request of one that is served has
-    /// to be whole `request_within` so long.
+    /// Returns a client that has just come. One that is turned away is removed by `leaves_at`; each request
+    /// of one that is served has to be whole within `request_within`.
     pub fn new(
         number: u64,
         peer: SocketAddr,
@@ -153,12 +153,13 @@ impl ServedClient {
         }
     }
 
-    /// True for a client that is served.
+    /// Returns true for a client that is served.
     pub fn is_served(&self) -> bool {
         matches!(self.host, Host::Server(..))
     }
 
-    /// The path that it plays and what carries the media, once: when the first of it has been sent.
+    /// Returns the path that it plays and the transport of the media, once: when the first of it has been
+    /// sent.
     pub fn begins_to_play(&mut self) -> Option<(String, &'static str)> {
         let Host::Server(server, shown) = &self.host else { return None };
         let over = server.plays_over().filter(|_| !self.playing)?;
@@ -166,7 +167,7 @@ impl ServedClient {
         Some((shown.last().unwrap_or_default(), over))
     }
 
-    /// What has passed: each count by its name, and what the server says in words.
+    /// Returns the traffic: each count by its name, and the server's words.
     pub fn counts(&self) -> (serde_json::Map<String, Value>, String) {
         let mut counts = match serde_json::to_value(self.channels.counts()) {
             Ok(Value::Object(counts)) => counts,
@@ -177,12 +178,12 @@ impl ServedClient {
         (counts, server.in_words())
     }
 
-    /// Why it is over, if it is.
+    /// Returns why it is over, if it is.
     pub fn is_over(&self) -> Option<&'static str> {
         self.over
     }
 
-    /// When it must be looked at even if nothing arrives.
+    /// Returns when it must be looked at even if nothing arrives.
     pub fn wakes_at(&self) -> Instant {
         if self.channels.has_news() {
             return Instant::ZERO;
@@ -191,14 +192,14 @@ impl ServedClient {
         own.chain(self.patience.ends_at(self.request_within)).min().unwrap_or(Instant::FAR_FUTURE)
     }
 
-    /// Tells the machine that its client is there.
+    /// Notifies the machine of its client.
     pub fn start(&mut self, now: Instant, room: &mut Room, teller: &mut Teller) {
         self.give(now, Input::Start, teller);
         self.arrivals(now, FIRST, room, teller);
         self.look(now);
     }
 
-    /// Takes what `channel` has, up to a turn's share; the kernel reports the rest again.
+    /// Processes the arrivals of `channel`, up to a turn's share; the kernel reports the rest again.
     pub fn arrivals(&mut self, now: Instant, channel: ChannelId, room: &mut Room, teller: &mut Teller) {
         self.channels.renew();
         for _ in 0..TURN {
@@ -207,13 +208,14 @@ impl ServedClient {
             }
             match self.channels.arrival(channel, room) {
                 None => break,
-                Some(Arrival::Datagram(channel, datagram)) => {
-                    self.give(now, Input::Datagram(channel, &datagram), teller);
+                Some(Arrival::Datagram(on, came)) => {
+                    let (at, ecn) = (came.at(now), came.ecn);
+                    self.give(now, Input::Datagram { on, bytes: &came.bytes, ecn, at }, teller);
                 }
                 Some(Arrival::Input(Input::Closed(FIRST, reason))) => self.end(now, reason, teller),
                 Some(Arrival::Input(input)) => {
                     self.give(now, input, teller);
-                    // Of a connection that the machine has closed nobody else reads on to the client's end.
+                    // After the machine has closed a connection, only this loop reads on to the client's end.
                     while self.channels.is_finished(FIRST) && self.channels.read(FIRST, AT_ONCE).is_some() {}
                 }
                 Some(Arrival::Refused(error)) => self.give(now, Input::Refused(channel, &error), teller),
@@ -222,15 +224,15 @@ impl ServedClient {
         self.look(now);
     }
 
-    /// Takes a datagram of the client's that came before it had a socket of its own.
+    /// Processes a datagram of the client's that arrived before it had a socket of its own.
     pub fn datagram(&mut self, now: Instant, datagram: &Chunk, teller: &mut Teller) {
         if self.over.is_none() {
             self.channels.note_datagram(datagram);
-            self.give(now, Input::Datagram(FIRST, datagram), teller);
+            self.give(now, Input::datagram(FIRST, datagram, now), teller);
         }
     }
 
-    /// Gives the machine its timeouts, and what no socket tells.
+    /// Gives the machine its timeouts, and events that no socket reports.
     pub fn timers(&mut self, now: Instant, room: &mut Room, teller: &mut Teller) {
         for (id, error) in self.channels.take_refused() {
             self.give(now, Input::Refused(id, &error), teller);
@@ -253,7 +255,7 @@ impl ServedClient {
         }
     }
 
-    /// Notes what it has asked and taken.
+    /// Notes its requests and its progress.
     fn look(&mut self, now: Instant) {
         let Host::Server(server, _) = &self.host else { return };
         let counts = self.channels.counts();
@@ -263,15 +265,26 @@ impl ServedClient {
         self.patience.look(now, sent, is_awaited);
     }
 
-    /// Why it may go for another that comes to a full server, if it may.
+    /// Returns why it may be removed for another client of a full server, if it may.
     pub fn gives_way(&self, now: Instant) -> Option<&'static str> {
         let Host::Server(server, _) = &self.host else { return None };
-        let has_asked = server.is_proven() && !self.patience.has_not_asked();
-        let gives_way = self.over.is_none() && !has_asked && self.patience.had_time(now);
+        // A sender with forged addresses has any number of them: there is no wait for proof of ownership.
+        let is_proven = server.is_proven();
+        let may_ask = is_proven && !(self.patience.has_not_asked() && self.patience.had_time(now));
+        let gives_way = self.over.is_none() && !may_ask;
         gives_way.then_some("made room for another: it asked for nothing")
     }
 
-    /// The same of one that takes what it asked for too slowly.
+    /// Returns since when it has had its answers and asked for nothing more, if it may go for that. A client
+    /// that is shown something on time may have all of it already.
+    pub fn quiet_since(&self, now: Instant) -> Option<Instant> {
+        let Host::Server(server, _) = &self.host else { return None };
+        let since =
+            self.patience.quiet_since(now).filter(|_| self.over.is_none() && server.may_be_quiet())?;
+        (self.channels.unacknowledged_bytes() == 0).then_some(since)
+    }
+
+    /// Returns the same for a client that receives its media too slowly.
     pub fn is_slow(&mut self, now: Instant) -> Option<&'static str> {
         let is_slow = self.is_served()
             && self.over.is_none()
@@ -279,7 +292,7 @@ impl ServedClient {
         is_slow.then_some("made room for another: it took less than 100 bytes in a second")
     }
 
-    /// Ends it from our side: who plays is told goodbye.
+    /// Ends it from our side, with a goodbye to a player.
     pub fn stop(&mut self, now: Instant, why: &'static str, teller: &mut Teller) {
         if self.over.is_none() {
             self.give(now, Input::Stop, teller);
@@ -292,7 +305,7 @@ impl ServedClient {
         self.channels.release();
     }
 
-    /// Watches what the channels wait for now, as those of this place.
+    /// Watches the awaited events of the channels, as those of this place.
     pub fn watch(&mut self, reactor: &Reactor, place: u32) {
         if self.over.is_none() && self.channels.settle(reactor, place).is_err() {
             self.over = Some("connection cannot be watched");
@@ -301,7 +314,7 @@ impl ServedClient {
 
     fn end(&mut self, now: Instant, reason: CloseReason, teller: &mut Teller) {
         let why = match reason {
-            // Of a connection that we have closed, the other end's close is no news.
+            // After we have closed a connection, the other end's close is no news.
             _ if self.channels.is_finished(FIRST) => "closed by the server",
             CloseReason::Finished => "client closed the connection",
             CloseReason::Reset | CloseReason::TimedOut => "connection failed",
@@ -352,7 +365,8 @@ mod tests {
     use crate::reactor::SharedPorts;
     use crate::sys;
 
-    /// Reads, and with `answers` says it back at its timeout, when it closes; with `greets` it does not wait for that.
+    /// Reads, and with `answers` echoes it at its timeout, when it closes; with `greets` it does not wait for
+    /// that.
     #[derive(Default)]
     struct Echo {
         answers: bool,
@@ -408,7 +422,7 @@ mod tests {
         }
     }
 
-    /// A client that has sent a question, and who serves it.
+    /// Returns a client that has sent a question, and its server.
     fn served(machine: Echo) -> (TcpStream, ServedClient, Room, Teller) {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let mut stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -427,7 +441,8 @@ mod tests {
         (stream, client, room, teller)
     }
 
-    /// Takes what comes until that changes why it is over, as it must: of what the kernel does on loopback.
+    /// Processes arrivals until they change the reason of its end, as they must: the timing is the kernel's
+    /// on loopback.
     fn heard(client: &mut ServedClient, room: &mut Room, teller: &mut Teller) -> Option<&'static str> {
         while client.over.is_none() && client.ends_as.is_none() {
             client.arrivals(Instant::ZERO, FIRST, room, teller);
@@ -456,7 +471,7 @@ mod tests {
         assert_eq!(heard(&mut client, &mut room, &mut teller), Some("client closed the connection"));
 
         let (stream, mut client, mut room, mut teller) = served(Echo { answers: true, ..Echo::default() });
-        // Closed so, it is reset: there is nobody to answer to.
+        // Closed in this way, it is reset: there is no peer to answer.
         let linger = libc::linger { l_onoff: 1, l_linger: 0 };
         sys::set_option(stream.as_fd(), libc::SOL_SOCKET, libc::SO_LINGER, &linger).unwrap();
         drop(stream);

@@ -1,4 +1,4 @@
-//! The folder that is served: files by URL path, read once and shared by all who watch them.
+//! The folder that is served: files by URL path, read once and shared by all their viewers.
 
 use std::collections::HashMap;
 use std::fs::{File, Metadata};
@@ -15,7 +15,7 @@ use streamgauge_systems::media::{Asset, Library, NamedFile, OpenError, StoredFil
 
 use crate::error::{EngineError, Result};
 
-/// What a name must end with, in any case.
+/// Suffixes of served names, in any case.
 const SUFFIXES: [&str; 3] = ["mp4", "m4v", "mov"];
 
 /// Names of a folder that are looked at.
@@ -31,11 +31,11 @@ pub struct Folder {
     shelf: Mutex<Shelf>,
 }
 
-/// What has been read, by device and inode: names that lead to one file share it.
+/// Files read so far, by device and inode: names of one file share it.
 #[derive(Default)]
 struct Shelf {
     books: HashMap<(u64, u64), Book>,
-    /// Counts openings, to know what was used last.
+    /// Counts openings, to identify the last used.
     openings: u64,
 }
 
@@ -55,10 +55,10 @@ struct Stamp {
 }
 
 impl Folder {
-    /// The folder at `path`, or the one file there, keeping at most `limit` bytes of files in memory.
+    /// Returns the folder at `path`, or the one file there, keeping at most `limit` bytes of files in memory.
     pub fn open(path: &Path, limit: u64) -> Result<Folder> {
         let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
-        // What a path to a file leads to is ours to serve, wherever a link to it may point.
+        // The file behind the given path is ours to serve, wherever a link to it may point.
         let file = path.canonicalize().ok().filter(|path| path.is_file());
         let (folder, only) = match &file {
             Some(file) => (file.parent().unwrap_or(path), file.file_name().map(PathBuf::from)),
@@ -92,7 +92,7 @@ impl Folder {
         openat2(self.root.as_fd(), path, how).map(File::from)
     }
 
-    /// The file of a URL's path, its name and what the kernel says of it.
+    /// Returns the file of a URL's path, its name and its metadata.
     fn locate(&self, path: &str) -> std::result::Result<(File, PathBuf, Metadata), OpenError> {
         let name = self.only.clone().or_else(|| relative(path)).ok_or(OpenError::NotFound)?;
         let (file, data) = self.regular(&name)?;
@@ -103,7 +103,7 @@ impl Folder {
         Ok((file, name, data))
     }
 
-    /// A file beneath the folder, whatever its name, and what the kernel says of it.
+    /// Returns a file beneath the folder, of any name, and its metadata.
     fn regular(&self, name: &Path) -> std::result::Result<(File, Metadata), OpenError> {
         let file = self.beneath(name).map_err(not_opened)?;
         let data = file.metadata().map_err(|_| OpenError::NotFound)?;
@@ -143,20 +143,20 @@ impl Library for Folder {
 
     fn file(&self, path: &str) -> std::result::Result<Arc<dyn StoredFile>, OpenError> {
         let (file, _, data) = self.locate(path)?;
-        Ok(Arc::new(Lying::new(file, &data)))
+        Ok(Arc::new(DiskFile::new(file, &data)))
     }
 
     fn plain(&self, path: &str) -> std::result::Result<Arc<dyn StoredFile>, OpenError> {
-        // Of one file nothing is beneath.
+        // There is nothing beneath one file.
         let name = relative(path).filter(|_| self.only.is_none()).ok_or(OpenError::NotFound)?;
         let (file, data) = self.regular(&name)?;
-        Ok(Arc::new(Lying::new(file, &data)))
+        Ok(Arc::new(DiskFile::new(file, &data)))
     }
 
     fn alone(&self) -> std::result::Result<Option<NamedFile>, OpenError> {
         let Some(name) = &self.only else { return Ok(None) };
         let (file, data) = self.regular(name)?;
-        Ok(Some((name.to_string_lossy().into_owned(), Arc::new(Lying::new(file, &data)))))
+        Ok(Some((name.to_string_lossy().into_owned(), Arc::new(DiskFile::new(file, &data)))))
     }
 
     fn names(&self, path: &str) -> std::result::Result<Vec<String>, OpenError> {
@@ -181,10 +181,10 @@ impl Library for Folder {
     }
 }
 
-/// Why something beneath the folder cannot be opened.
+/// Returns why something beneath the folder cannot be opened.
 fn not_opened(errno: nix::Error) -> OpenError {
     match errno {
-        // It may be there: what is missing is room to open it.
+        // It may exist: room to open it is missing.
         nix::Error::EMFILE | nix::Error::ENFILE | nix::Error::ENOMEM => {
             OpenError::Failed(errno.desc().into())
         }
@@ -192,22 +192,22 @@ fn not_opened(errno: nix::Error) -> OpenError {
     }
 }
 
-/// A file that is read from where it lies, a piece at a time.
-struct Lying {
+/// A file that is read from the disk, a piece at a time.
+struct DiskFile {
     file: File,
     length: u64,
     version: String,
 }
 
-impl Lying {
+impl DiskFile {
     fn new(file: File, data: &Metadata) -> Self {
         let Stamp { size, modified, changed } = Stamp::of(data);
         let version = format!("{size:x}-{:x}-{:x}-{:x}-{:x}", modified.0, modified.1, changed.0, changed.1);
-        Lying { file, length: size, version }
+        DiskFile { file, length: size, version }
     }
 }
 
-impl StoredFile for Lying {
+impl StoredFile for DiskFile {
     fn length(&self) -> u64 {
         self.length
     }
@@ -235,7 +235,8 @@ impl Stamp {
 }
 
 impl Shelf {
-    /// Puts away what nobody watches, longest unused first, until `bytes` more fit; false if they never do.
+    /// Drops files without viewers, longest unused first, until `bytes` more fit; returns false if they never
+    /// do.
     fn make_room(&mut self, bytes: u64, limit: u64) -> bool {
         loop {
             let held: u64 = self.books.values().map(|book| book.bytes).sum();
@@ -250,7 +251,7 @@ impl Shelf {
     }
 }
 
-/// The path beneath the folder that a URL's path means; `None` for one that tries to leave.
+/// Returns the path beneath the folder that a URL's path means; `None` for one that tries to leave.
 fn relative(path: &str) -> Option<PathBuf> {
     let mut name = PathBuf::new();
     for part in Path::new(path.trim_start_matches('/')).components() {

@@ -26,35 +26,34 @@ const OWN_DESCRIPTORS: u64 = 24 + server::TURNED_AWAY as u64;
 /// Descriptors of a session with picture and sound over UDP: the connection and two pairs.
 const SESSION_DESCRIPTORS: u64 = 5;
 
-/// What is served and how.
+/// Content and options of a server.
 #[derive(clap::Args)]
 pub struct ServeArgs {
     /// Which server it behaves as.
     #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(standalone_servers().map(|(name, _)| name)))]
     system: String,
-    /// The folder with .mp4, .m4v and .mov files, or .rm, or .wmv; URLs are paths beneath it. Or one file.
+    /// One file, or the folder with .mp4, .m4v and .mov files, or .rm, or .wmv. URLs are paths beneath it.
     #[arg(value_name = "DIR")]
     folder: PathBuf,
     /// Where clients are taken; port 0 lets the kernel choose. Default: 0.0.0.0 and, as root, the protocol's port.
     #[arg(long, value_name = "ADDR:PORT")]
     listen: Option<SocketAddr>,
-    /// The constants, where the system has several sets: what the real server has, what a paper states of it, or what
-    /// fits the paper's tables.
+    /// The set of constants, where a system has several: of the real server, of a paper, or fitted.
     #[arg(long, value_name = "NAME")]
     preset: Option<String>,
     /// One constant, by its field's name; times take a unit (250 ms). Repeatable.
     #[arg(long = "set", value_name = "NAME=VALUE")]
     settings: Vec<String>,
-    /// Clients at once; who comes then is told 503.
+    /// Clients at once; further ones get status 503.
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
     max_sessions: u32,
     /// Clients at once of one address; further ones get 503.
     #[arg(long, value_name = "N", default_value_t = 250, value_parser = clap::value_parser!(u32).range(1..))]
     max_per_address: u32,
-    /// A request must be whole in this many seconds, from the connection or from its first byte.
+    /// Seconds for a whole request, from the connection or from its first byte.
     #[arg(long, value_name = "S", default_value = "30", value_parser = seconds)]
     request_within: Duration,
-    /// A client that is silent so long has vanished, s. Default: as the preset has it.
+    /// A client that is silent for this many seconds has vanished. Default: as the preset has it.
     #[arg(long, value_name = "S", value_parser = seconds)]
     timeout: Option<Duration>,
     /// Ports of RTP and RTCP, a pair for each track.
@@ -71,7 +70,7 @@ pub struct ServeArgs {
     json: bool,
 }
 
-/// Serves until it is told to stop.
+/// Serves until it is stopped.
 pub fn run(args: &ServeArgs) -> Result<()> {
     let wrong = |what: String, why: String| EngineError::new(what, why).code(3);
     let server = server_of(&args.system).ok_or_else(|| {
@@ -100,7 +99,7 @@ fn listen_address(args: &ServeArgs, ports: [u16; 2]) -> SocketAddr {
     args.listen.unwrap_or_else(|| SocketAddr::from(([0, 0, 0, 0], port)))
 }
 
-/// As many sessions as this process may have descriptors for, having asked for enough.
+/// Returns the number of sessions for which this process may have descriptors, having asked for enough.
 fn room_for_sessions(wanted: u32) -> u64 {
     let needed = OWN_DESCRIPTORS + SESSION_DESCRIPTORS * u64::from(wanted);
     let Some(limit) = raise_descriptors(needed) else { return u64::from(wanted) };

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
@@ -24,11 +24,11 @@ use crate::net::udp_listener::{self, Received, UdpListener};
 use crate::reactor::{Channels, Reactor, Ready, Room, SharedPorts};
 use crate::sys::{self, monotonic_ns};
 
-/// The descriptors that are no session's; a session's are told by its place.
+/// The descriptors that are no session's; a session's are identified by its place.
 const LISTENER: u32 = 0;
 const UDP_LISTENER: u32 = 1;
 
-/// Of who comes by datagrams to a full server no more is said than this often: he sends again, and again.
+/// Least interval of reports about datagrams from peers without room: such a peer sends again and again.
 const TOLD_EACH: Duration = Duration::from_secs(1);
 
 /// Ports that the kernel chooses for TCP until UDP's of the same number is free.
@@ -37,25 +37,35 @@ const MOST_PORTS: usize = 16;
 /// Clients taken before those that are here get their turn.
 const COMERS: usize = 256;
 
-/// Clients that are told the server is full, at once; further ones are cut off without a word.
+/// Clients that get the answer of a full server, at once; further ones are cut off without a word.
 pub const TURNED_AWAY: usize = 64;
 
-/// How long a client that is turned away may take to say what it wanted.
+/// Time for a client that is turned away to send its request.
 const TURN_AWAY_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Errors of an accept that leave the client waiting.
 const NO_ROOM: [libc::c_int; 4] = [libc::EMFILE, libc::ENFILE, libc::ENOMEM, libc::ENOBUFS];
 
-/// Without a free descriptor the next client is looked at so much later.
+/// Delay before the next client is accepted without a free descriptor.
 const BREATHER: Duration = Duration::from_millis(200);
 
-/// What the kernel may hold of a connection's interleaved media, bytes; it takes twice that for its own overhead.
+/// Bytes of a connection's interleaved media that the kernel may hold; it needs twice that for its own
+/// overhead.
 const SEND_BUFFER: libc::c_int = 128 << 10;
 
 /// Between two looks for slow clients.
 const LOOKED_EACH: Duration = Duration::from_secs(1);
 
-/// What makes the machine of a client.
+/// Returns the network with a common count of places: for IPv6 a /64, since a single host has all addresses
+/// of one.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).into(),
+        v4 => v4,
+    }
+}
+
+/// The constructor of a client's machine.
 type Machine = fn(&(dyn Clients + 'static), Arc<dyn Library>, &str, u64) -> Box<dyn Served>;
 
 /// The server.
@@ -63,11 +73,11 @@ pub struct Server {
     listener: TcpListener,
     /// Where clients come by datagrams.
     udp_listener: Option<UdpListener>,
-    /// Those who have come so, and their places.
+    /// Peers that sent datagrams, and their places.
     by_address: BTreeMap<SocketAddr, usize>,
-    /// Datagrams that came for the listener, and elsewhere.
+    /// Datagrams that arrived for the listener, and elsewhere.
     astray: VecDeque<Received>,
-    /// When one who came so and found no room was last told of.
+    /// When a peer without room of this kind was last reported.
     told: Option<Instant>,
     reactor: Reactor,
     ports: SharedPorts,
@@ -92,7 +102,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Takes the address and says that it is ready.
+    /// Opens the listeners and reports that it is ready.
     pub fn open(
         args: &ServeArgs,
         facts: ServerFacts,
@@ -168,7 +178,7 @@ impl Server {
                 }
             }
             self.timers();
-            // Last, so that no event above is taken for a client's who came after it.
+            // Last: no event above is then taken for one of a later client.
             if comers {
                 self.accept();
             }
@@ -205,7 +215,7 @@ impl Server {
         }
     }
 
-    /// After a session's turn: what it waits for, when it wakes, or its end.
+    /// Follows a session's turn: its awaited events, its next wake-up, or its end.
     fn settle(&mut self, place: usize) {
         let Some(Some(session)) = self.sessions.get_mut(place) else { return };
         session.watch(&self.reactor, place as u32);
@@ -243,13 +253,13 @@ impl Server {
             self.served -= 1;
             let seconds = (now - session.began).as_secs_f64();
             let (value, line) = closed(session.number, session.peer, why, seconds, session.counts());
-            // Who reads it may count on the sockets being closed.
+            // Readers of the report may rely on closed sockets.
             drop(session);
             self.teller.say(&value, &line);
         }
     }
 
-    /// Takes who has come, up to a turn's share; the kernel reports the rest again.
+    /// Accepts connections, up to a turn's share; the kernel reports the rest again.
     fn accept(&mut self) {
         for _ in 0..COMERS {
             match self.listener.accept() {
@@ -280,8 +290,8 @@ impl Server {
         );
     }
 
-    /// Why a client at `address` cannot be served now, though others that ask for nothing, or take nothing, have made
-    /// room for it.
+    /// Returns why a client at `address` cannot be served now, though others that ask for nothing, or take
+    /// nothing, have made room for it.
     fn obstacle(&mut self, address: IpAddr) -> Option<String> {
         let there = self.served_at(address);
         if there >= self.max_per_address && !self.make_room(Some(address)) {
@@ -293,13 +303,13 @@ impl Server {
         None
     }
 
-    /// Ends the session, at `address` if that is named, of who came first of those that have asked for nothing, or else
-    /// those of who takes nothing. False if there is none.
+    /// Ends a session, at `address` if that is named: the earliest of those that have asked for nothing, or
+    /// else the one that has been quiet longest since its answer, or else one that receives nothing. False if
+    /// there is none.
     fn make_room(&mut self, address: Option<IpAddr>) -> bool {
         let now = self.now();
-        let is_there = |session: &ServedClient| {
-            address.is_none_or(|address| session.peer.ip().to_canonical() == address)
-        };
+        let is_there =
+            |session: &ServedClient| address.is_none_or(|address| network(session.peer.ip()) == address);
         let all =
             self.sessions.iter().enumerate().filter_map(|(place, session)| Some((place, session.as_ref()?)));
         let silent = all.filter(|(_, session)| is_there(session)).filter_map(|(place, session)| {
@@ -308,6 +318,14 @@ impl Server {
         });
         if let Some((_, place, why)) = silent.min() {
             self.remove(place, why);
+            return true;
+        }
+        let all =
+            self.sessions.iter().enumerate().filter_map(|(place, session)| Some((place, session.as_ref()?)));
+        let quiet = all.filter(|(_, session)| is_there(session));
+        let quiet = quiet.filter_map(|(place, session)| Some((session.quiet_since(now)?, place)));
+        if let Some((_, place)) = quiet.min() {
+            self.remove(place, "made room for another: it had its answer and asked for nothing more");
             return true;
         }
         // Each look asks the kernel about every connection.
@@ -331,11 +349,11 @@ impl Server {
 
     fn served_at(&self, address: IpAddr) -> usize {
         let all = self.sessions.iter().flatten();
-        all.filter(|session| session.is_served() && session.peer.ip().to_canonical() == address).count()
+        all.filter(|session| session.is_served() && network(session.peer.ip()) == address).count()
     }
 
     fn welcome(&mut self, socket: OwnedFd, peer: SocketAddr) -> io::Result<()> {
-        let obstacle = self.obstacle(peer.ip().to_canonical());
+        let obstacle = self.obstacle(network(peer.ip()));
         if let Some(why) = &obstacle {
             self.refuse(peer, why);
             if self.sessions.iter().flatten().filter(|s| !s.is_served()).count() >= TURNED_AWAY {
@@ -357,7 +375,8 @@ impl Server {
         Ok(())
     }
 
-    /// Takes datagrams of who has no socket of his own yet, up to a turn's share; the kernel reports the rest again.
+    /// Reads datagrams of peers without a socket of their own yet, up to a turn's share; the kernel reports
+    /// the rest again.
     fn take_datagrams(&mut self) {
         for turn in 0.. {
             let came = match self.astray.pop_front() {
@@ -368,7 +387,7 @@ impl Server {
                 came => came,
             };
             let Some(came) = came else { return };
-            // It was on its way when his socket was made.
+            // It was on its way when the peer's socket was made.
             let place = self.by_address.get(&came.from).copied();
             let Some(place) = place.or_else(|| self.client_of(&came)) else { continue };
             let now = self.now();
@@ -379,13 +398,13 @@ impl Server {
         }
     }
 
-    /// The place of who has sent a first datagram, if there is one for him.
+    /// Returns the place of the sender of a first datagram, if there is one for it.
     fn client_of(&mut self, came: &Received) -> Option<usize> {
         if !self.clients.begins(&came.datagram) {
             return None;
         }
         let (own, peer) = (came.to.ip(), came.from.ip());
-        let obstacle = self.obstacle(peer.to_canonical());
+        let obstacle = self.obstacle(network(peer));
         let udp = match obstacle {
             None => self.socket_for(came).map_err(|e| e.to_string()),
             Some(why) => Err(why),
@@ -420,7 +439,7 @@ impl Server {
         Udp::connected(socket, came.from)
     }
 
-    /// Begins a session with the server's machine, and says where it is.
+    /// Begins a session with the server's machine, and returns its place.
     fn serve(&mut self, peer: SocketAddr, channels: Channels, machine: Machine) -> usize {
         let shown = Arc::new(Shown::new(Arc::clone(&self.folder)));
         let number = self.count + 1;
@@ -455,13 +474,13 @@ impl Server {
         place
     }
 
-    /// When the next session wakes, or who has come is looked at again.
+    /// Returns when the next session wakes, or connections are accepted again.
     fn wakes_at(&self) -> Option<Instant> {
         let next = self.wakes.first().map(|&(at, _)| at);
         next.into_iter().chain(self.breathes_until).min()
     }
 
-    /// Says goodbye to all.
+    /// Ends all sessions with a goodbye.
     fn stop(mut self) -> Result<()> {
         let now = self.now();
         for place in 0..self.sessions.len() {
@@ -495,10 +514,22 @@ fn listen(address: SocketAddr, facts: ServerFacts) -> Result<(TcpListener, Optio
     }
 }
 
-/// Session ids and sequence numbers of this run must not be guessed from those of the last.
+/// Returns the run's seed: session ids and sequence numbers must not be guessed from those of the last run.
 fn seed(zero_ns: i64) -> u64 {
     let mut bytes = [0; 8];
     // SAFETY: the kernel writes at most these bytes.
     let filled = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
     if filled == 8 { u64::from_ne_bytes(bytes) } else { zero_ns as u64 ^ u64::from(std::process::id()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_that_one_host_has_are_counted_together() {
+        let same = |a: &str, b: &str| network(a.parse().unwrap()) == network(b.parse().unwrap());
+        assert!(same("2001:db8::1", "2001:db8::ffff:ffff:ffff:ffff") && same("::ffff:10.0.0.1", "10.0.0.1"));
+        assert!(!same("2001:db8::1", "2001:db8:0:1::1") && !same("10.0.0.1", "10.0.0.2"));
+    }
 }

@@ -1,4 +1,4 @@
-//! What a server or a proxy says: lines for people or JSON on stdout, machines' events to a file.
+//! Output of a server or a proxy: lines for people or JSON on stdout, machines' events to a file.
 
 use std::fs::File;
 use std::io::Write;
@@ -11,7 +11,7 @@ use streamgauge_base::Event;
 use crate::error::{EngineError, Result};
 use crate::lines::{say, say_text, told};
 
-/// Where it goes.
+/// Destinations of the output.
 pub struct Teller {
     json: bool,
     quiet: bool,
@@ -21,7 +21,7 @@ pub struct Teller {
 }
 
 impl Teller {
-    /// `log` takes the machines' events; "-" is stdout, which then holds nothing else.
+    /// Returns a teller; `log` receives the machines' events; "-" is stdout, which then holds nothing else.
     pub fn new(json: bool, log: Option<&Path>, zero_ns: i64) -> Result<Teller> {
         let to_stdout = log == Some(Path::new("-"));
         let open = |path: &Path| {
@@ -33,7 +33,7 @@ impl Teller {
         Ok(Teller { json, quiet: to_stdout && !json, log: log.map(open).transpose()?, zero_ns })
     }
 
-    /// One thing that happened to the server: `line` for people, `value` for programs.
+    /// Prints one event of the server: `line` for people, `value` for programs.
     pub fn say(&self, value: &Value, line: &str) {
         if self.json {
             say(value);
@@ -42,7 +42,7 @@ impl Teller {
         }
     }
 
-    /// What a machine has said, and of which session where it has one.
+    /// Writes a machine's event, with its session where it has one.
     pub fn event(&mut self, session: Option<u64>, event: &Event) {
         let Some(log) = &mut self.log else { return };
         let mut line = told(event, self.zero_ns);
@@ -54,7 +54,7 @@ impl Teller {
     }
 }
 
-/// A session's end, for both readers.
+/// Returns a session's end, for both readers.
 pub fn closed(
     session: u64,
     peer: SocketAddr,

@@ -38,7 +38,7 @@ pub struct State {
     pub srtt_us: Option<u32>,
     /// Segments sent again.
     pub retransmits: u32,
-    /// Bytes per second; `None` where nobody paces.
+    /// Bytes per second; `None` without pacing.
     pub pacing_bytes_s: Option<u64>,
     /// Payload that the peer has acknowledged.
     pub acked_bytes: u64,
@@ -60,7 +60,7 @@ impl Diag {
         let socket =
             sys::socket(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_SOCK_DIAG).map_err(failed)?;
         let mut diag = Diag { socket, answer: vec![0; 16 << 10] };
-        // A list of nothing: it tells "no such connection" from "no such question".
+        // A list of nothing: it distinguishes "no such connection" from "no such question".
         let dump = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
         let nobody = SocketAddrV4::new([0, 0, 0, 0].into(), 0);
         let length = diag.ask(&request(dump, 0, nobody, nobody)).map_err(failed)?;
@@ -70,7 +70,7 @@ impl Diag {
         }
     }
 
-    /// The connection from `own` to `peer`; `None` if there is none that could send.
+    /// Returns the connection from `own` to `peer`; `None` if there is none that could send.
     pub fn state(&mut self, own: SocketAddrV4, peer: SocketAddrV4) -> Option<State> {
         let length = self.ask(&request(libc::NLM_F_REQUEST as u16, u32::MAX, own, peer)).ok()?;
         read(&self.answer[..length])
@@ -91,7 +91,7 @@ impl Diag {
     }
 }
 
-/// `struct nlmsghdr` and `struct inet_diag_req_v2`.
+/// Returns a request of `struct nlmsghdr` and `struct inet_diag_req_v2`.
 fn request(flags: u16, states: u32, own: SocketAddrV4, peer: SocketAddrV4) -> [u8; REQUEST_BYTES] {
     let mut bytes = [0; REQUEST_BYTES];
     bytes[..4].copy_from_slice(&(REQUEST_BYTES as u32).to_ne_bytes());

@@ -16,8 +16,8 @@ use crate::lines::{Command, Commands, say};
 use crate::packet::{Outgoing, Ring, RingOptions};
 use crate::sys;
 
-/// How often the ring is looked at. Packets do not wake the witness: it shares the processors with what it watches. The
-/// ring holds 100 ms of 160,000 packets/s, about two directions of 1 Gbit/s.
+/// How often the ring is looked at. Packets do not wake the witness: it shares the processors with the
+/// observed programs. The ring holds 100 ms of 160,000 packets/s, about two directions of 1 Gbit/s.
 const LOOK_MS: libc::c_int = 20;
 
 /// The configuration file; see PROTOCOL.md.
@@ -50,7 +50,7 @@ struct Flow {
 /// (u16), 1 if this end sent it (u16); little-endian.
 const STAMP_BYTES: usize = 16;
 
-/// What one flow sent and received at this interface; Ethernet bytes.
+/// Traffic that one flow sent and received at this interface; Ethernet bytes.
 #[derive(Clone, Copy, Default, Debug, Serialize)]
 struct Counts {
     rx_packets: u64,
@@ -59,7 +59,7 @@ struct Counts {
     tx_bytes: u64,
 }
 
-/// Counts until told to stop.
+/// Counts until it is stopped.
 pub fn run(config: Config) -> Result<()> {
     let pairs: HashMap<(Ipv4Addr, Ipv4Addr), usize> = (config.flows.iter().enumerate())
         .flat_map(|(i, flow)| [((flow.server_ip, flow.player_ip), i), ((flow.player_ip, flow.server_ip), i)])
@@ -124,9 +124,9 @@ pub fn run(config: Config) -> Result<()> {
     }
 }
 
-/// What has been seen so far.
+/// Observations so far.
 struct Seen {
-    /// A flow each, then what is nobody's.
+    /// One per flow, then other traffic.
     counts: Vec<Counts>,
     /// As in the file.
     stamps: Option<Vec<u8>>,
@@ -134,7 +134,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// Until the ring or TCP is to be looked at.
+    /// Returns the time until the ring or TCP is to be read.
     fn wait_ms(&self) -> libc::c_int {
         self.tcp.as_ref().and_then(tcp::Sampler::due_ms).unwrap_or(LOOK_MS).min(LOOK_MS)
     }
@@ -172,8 +172,8 @@ impl Seen {
     }
 }
 
-/// Source and destination of an IPv4 frame. Not the record's reader, on purpose: a witness shares no code with what it
-/// is to confirm.
+/// Returns the source and destination of an IPv4 frame. Not the record's reader, on purpose: a witness shares
+/// no code with the record that it confirms.
 fn addresses(frame: &[u8]) -> Option<(Ipv4Addr, Ipv4Addr)> {
     let ip = frame.get(14..34).filter(|_| frame[12..14] == [0x08, 0x00])?;
     let at = |i: usize| Ipv4Addr::new(ip[i], ip[i + 1], ip[i + 2], ip[i + 3]);

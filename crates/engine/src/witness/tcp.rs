@@ -12,7 +12,7 @@ use super::diag::{Diag, State};
 use crate::error::{EngineError, Result};
 use crate::sys::{clock_ns, enter_netns, monotonic_ns};
 
-/// A connection whose SYN was seen is looked for so long.
+/// Time to look for a connection after its SYN was seen.
 const PATIENCE_NS: i64 = 60_000_000_000;
 const SYN: u8 = 2;
 const TCP: u8 = 6;
@@ -78,7 +78,7 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Opened in the namespace of the end that sends, which is `netns`.
+    /// Opens it in the namespace of the end that sends, which is `netns`.
     pub fn open(config: &Config, flows: &[Flow], netns: &str) -> Result<Self> {
         if config.every_ns <= 0 {
             return Err(EngineError::new("read the configuration", "tcp.every_ns: give more than 0").code(2));
@@ -109,18 +109,18 @@ impl Sampler {
         })
     }
 
-    /// The trial starts at `t0`.
+    /// Starts the trial at `t0`.
     pub fn start(&mut self, t0_ns: i64) {
         self.next_ns = Some(t0_ns + self.every_ns);
     }
 
-    /// How long the next sample is away, ms, rounded up.
+    /// Returns how long the next sample is away, ms, rounded up.
     pub fn due_ms(&self) -> Option<i32> {
         let away = (self.next_ns? - monotonic_ns()).max(0);
         i32::try_from((away + 999_999) / 1_000_000).ok()
     }
 
-    /// A frame of a flow was seen at this end.
+    /// Processes a frame of a flow that was seen at this end.
     pub fn frame(&mut self, flow: usize, server_ip: Ipv4Addr, player_ip: Ipv4Addr, frame: &[u8]) {
         let Some((source, destination)) = syn_ports(frame) else { return };
         // Whichever end opens it.
@@ -148,13 +148,15 @@ impl Sampler {
     pub fn look(&mut self) {
         let now = monotonic_ns();
         let Some(next) = self.next_ns.filter(|&next| next <= now) else {
-            // Of one that will be over before the next sample, at least the congestion control is known.
+            // For a connection that will be over before the next sample, at least the congestion control is
+            // known.
             for connection in self.connections.iter_mut().filter(|one| !one.open && !one.over) {
                 connection.ask(&mut self.diags[self.asked[connection.flow]]);
             }
             return;
         };
-        // One that was missed for want of a processor is not made up for: it would say nothing of its time.
+        // A sample that was missed without a free processor is not made up for: it would reveal nothing of
+        // its time.
         let missed = (now - next) / self.every_ns;
         self.next_ns = Some(next + (missed + 1) * self.every_ns);
         self.sample();
@@ -169,7 +171,7 @@ impl Sampler {
         self.cpu_ns += clock_ns(nix::libc::CLOCK_THREAD_CPUTIME_ID) - before;
     }
 
-    /// A last sample, then writes the file; says what sampling took.
+    /// Takes a last sample, then writes the file; returns the cost of sampling.
     pub fn finish(mut self, flows: &[Flow]) -> Result<Value> {
         self.sample();
         let seen = self.connections.iter().filter(|one| !one.congestion_controls.is_empty());
@@ -206,7 +208,7 @@ fn words(connection: &Connection, flows: &[Flow]) -> Value {
     })
 }
 
-/// Source and destination port of a TCP segment with SYN.
+/// Returns the source and destination port of a TCP segment with SYN.
 fn syn_ports(frame: &[u8]) -> Option<(u16, u16)> {
     let header_words = usize::from(frame.get(14)? & 0x0f);
     if *frame.get(23)? != TCP || frame[20] & 0x1f != 0 || frame[21] != 0 {

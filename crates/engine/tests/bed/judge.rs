@@ -1,4 +1,4 @@
-//! Judges what only a machine with a processor to spare keeps to, and says of one without that it was starved.
+//! Judges bounds that only a machine with a processor to spare meets, and reports others as starved.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,17 +9,18 @@ use std::time::{Duration, Instant};
 use nix::libc;
 use serde_json::Value;
 
-/// Begins what a trial says of itself that missed its bounds for want of the processor: it is no fault, and no pass.
+/// Beginning of the message of a trial that missed its bounds without a free processor: it is no fault, and
+/// no pass.
 pub const STARVED: &str = "STARVED: ";
 
-/// Said too where the machine was so busy all the while that there is nothing to see on it.
+/// Also reported where the machine was so busy all the while that nothing can be measured on it.
 pub const UNFIT: &str = "the machine is not fit to judge: ";
 
-/// Said too where a delay was longer than the machine kept any thread waiting: where that is so at each try, it is not
-/// the machine that made it so.
+/// Also reported where a delay was longer than the machine kept any thread waiting: if that holds at each
+/// try, the machine is not the cause.
 pub const WRONG: &str = "by more than the machine explains: ";
 
-/// What a delay may be off beside what the machine explains, s.
+/// Allowed error of a delay beside the machine's own, s.
 const WRONG_BY_S: f64 = 0.0005;
 
 /// How often the sentinel sleeps and wakes.
@@ -28,7 +29,7 @@ const STEP: Duration = Duration::from_millis(1);
 /// A wake-up later than this is late: the finest bound that a test holds a time to.
 const LATE: Duration = Duration::from_micros(200);
 
-/// A measurement may take no longer than this, and is spoilt by what happens meanwhile.
+/// A measurement may last no longer than this; events within it spoil it.
 const WINDOW: Duration = Duration::from_millis(100);
 
 /// The share of some window that the machine did not have: from here on a bound that was missed may be its doing.
@@ -37,16 +38,16 @@ const SHORT: f64 = 0.1;
 /// The share of the whole time from which on the machine is not fit to judge.
 const PRESSED: f64 = 0.25;
 
-/// Watches the machine during a measurement, and keeps what the measurement missed.
+/// Watches the machine during a measurement, and keeps the missed bounds.
 ///
-/// What holds whatever the machine does is asserted outside of it: that nothing is early, lost or counted twice.
+/// Facts that hold on any machine are asserted outside of it: that nothing is early, lost or counted twice.
 pub struct Judge {
     over: Arc<AtomicBool>,
     sentinel: JoinHandle<Want>,
     missed: Vec<String>,
     /// The most that a delay was too long, s.
     too_long_s: f64,
-    /// What is judged has a real-time class, and waits for nobody.
+    /// The judged program has a real-time class, and waits for no other.
     pub real_time: bool,
 }
 
@@ -73,7 +74,8 @@ impl Judge {
         self.expect(holds, format_args!("{key}: {measured}, not {asked} (bound {bound})"));
     }
 
-    /// As [`Judge::near`], of a delay in s. What waits for a processor is late: an early one is always a fault.
+    /// As [`Judge::near`], of a delay in s. A packet that waits for a processor is late: an early one is
+    /// always a fault.
     pub fn delay(&mut self, found: &Value, key: &str, asked: f64, bound: f64) {
         self.near(found, key, asked, bound);
         if let Some(measured) = found[key].as_f64() {
@@ -95,7 +97,7 @@ impl Judge {
     }
 }
 
-/// What to fail with, if with anything.
+/// Returns the message to fail with, if any.
 fn verdict(missed: &[String], unexplained_s: f64, want: &Want) -> Option<String> {
     if missed.is_empty() {
         return None;
@@ -133,7 +135,7 @@ impl fmt::Display for Shares {
     }
 }
 
-/// What the machine did not have.
+/// Resources that the machine lacked.
 #[derive(Clone, Copy, Default, Debug)]
 struct Want {
     /// In all of the time.
@@ -160,7 +162,7 @@ impl fmt::Display for Want {
     }
 }
 
-/// So far.
+/// Totals so far.
 #[derive(Clone, Copy)]
 struct Account {
     at: Instant,
@@ -168,7 +170,7 @@ struct Account {
     waited_s: f64,
     /// Seconds, of one processor.
     stolen_s: f64,
-    /// Of the sentinel.
+    /// Steps of the sentinel.
     steps: u64,
     late_steps: u64,
 }
@@ -237,7 +239,7 @@ fn stolen_s() -> f64 {
     ticks / unsafe { libc::sysconf(libc::_SC_CLK_TCK) } as f64 / cpus as f64
 }
 
-/// Everything above, of numbers made up: what is excused, and what is not.
+/// Checks everything above, with made-up numbers: excused ones, and others.
 pub fn check() {
     let missed = ["a delay: 6 ms, not 5 ms".to_owned()];
     let want = |all, worst| Want {

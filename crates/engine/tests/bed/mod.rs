@@ -46,7 +46,7 @@ pub fn obstacle(way: Way) -> Option<String> {
     }
 }
 
-/// `streamgauge-engine sandbox` with its lifeline; the command still lacks `--` and what to run.
+/// Returns `streamgauge-engine sandbox` with its lifeline; the command still lacks `--` and the program.
 pub fn sandbox_command(way: Way) -> Command {
     let (read, write) = std::io::pipe().unwrap();
     // Both ends live as long as this process, which is the launcher.
@@ -79,11 +79,11 @@ pub fn sandbox_with_lifeline(way: Way, lifeline: i32) -> Command {
 /// Times that a test may be tried on a machine that is short of processor time.
 const MOST_TRIES: usize = 5;
 
-/// What every deadline allows that is there only so that nothing waits for ever.
+/// The allowance of every deadline that only prevents endless waits.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Runs the ignored test `name` of this very file inside a sandbox; says why if it cannot. One that was starved is
-/// run again, and says so.
+/// Runs the ignored test `name` of this very file inside a sandbox; prints the reason if it cannot. A starved
+/// one is run again, with a message.
 pub fn run_inside(way: Way, name: &str) {
     if let Some(why) = obstacle(way) {
         eprintln!("SKIPPED {name} ({way:?}): {why}");
@@ -105,7 +105,7 @@ pub fn run_inside(way: Way, name: &str) {
     say_loudly(&format!("NOT JUDGED, the machine was too busy: {name} ({way:?})"));
 }
 
-/// Runs it once; what a test has to say that was starved. Panics if it fails otherwise.
+/// Runs it once; returns the message of a starved test. Panics if it fails otherwise.
 fn try_inside(way: Way, name: &str) -> Result<(), String> {
     let me = std::env::current_exe().unwrap();
     let output = sandbox_command(way)
@@ -124,7 +124,7 @@ fn try_inside(way: Way, name: &str) -> Result<(), String> {
     Err(starved.unwrap_or_else(|| panic!("{name} failed inside the {way:?} sandbox")).to_owned())
 }
 
-/// Past the test runner, which keeps what a test prints that passes.
+/// Prints past the test runner, which hides the output of passing tests.
 fn say_loudly(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
@@ -230,7 +230,7 @@ impl Bed {
         link
     }
 
-    /// What a link says that cannot start, and its exit code.
+    /// Returns the message of a link that cannot start, and its exit code.
     pub fn broken_link(&self, plan: &Value, more: Value) -> (Value, Option<i32>) {
         EngineProcess::spawn("link", &self.link_config(plan, more)).failed()
     }
@@ -270,7 +270,7 @@ impl Bed {
         witness
     }
 
-    /// What the ends see of the path; errors alone if they see nothing of it.
+    /// Returns the ends' measurement of the path; errors alone if they have none.
     pub fn preflight(&self, plan: &Value) -> Value {
         let config = json!({
             "server_netns": "server", "client_netns": "client", "server_ip": "10.1.255.1",
@@ -351,7 +351,7 @@ impl EngineProcess {
         writeln!(self.stdin.as_mut().unwrap(), "{command}").unwrap();
     }
 
-    /// Pre-flight, reset and start at once; what the pre-flight said.
+    /// Runs pre-flight, reset and start at once; returns the pre-flight's result.
     pub fn fly(&mut self, bed: &Bed, plan: &Value) -> Value {
         assert_eq!(self.ask(json!({"cmd": "preflight"}))["event"], "preflight");
         let found = bed.preflight(plan);

@@ -38,6 +38,7 @@ def delay(settings: Mapping[str, Any], rows: Rows, duration: int) -> tuple[list[
     if jitter is not None:
         toggles = switches(jitter)
         edge |= np.isin(t_in, [at for at, _ in toggles[1:]])
+        edge |= np.isin(t_in, [at for at, one in settings.get("changes") or () if "jitter" in one])
         drawn = _in_force([(at, int(on)) for at, on in toggles], t_in) == 1
     # Where draw or setting is not known, the record's own word: what is before and behind is judged.
     due = np.where(drawn | edge, t_out, fixed)
@@ -52,22 +53,41 @@ def delay(settings: Mapping[str, Any], rows: Rows, duration: int) -> tuple[list[
         if wrong:
             faults.append(f"{wrong} of {int(here.sum())} packets were not delayed as the plan says {span}")
     if jitter is not None:
-        more, count = _jitter(jitter, t_in, t_out - fixed, fixed - t_in, drawn & ~edge, duration)
+        more, count = _jitter(
+            jitter, settings.get("changes"), t_in, t_out - fixed, fixed - t_in, drawn & ~edge, duration
+        )
         faults, judged = faults + more, judged + count
     return faults, judged
 
 
+def _jitters(jitter: Mapping[str, Any], changes: Any) -> list[tuple[int, Any]]:
+    """The distribution in force over time; None while there is none. A change stands from then on."""
+    own = [(at, jitter["distribution"] if on else None) for at, on in switches(jitter)]
+    later = [
+        (int(at), {"uniform": {"spread": one["jitter"]}}) for at, one in changes or () if "jitter" in one
+    ]
+    found = dict(own)
+    found.update({at: value for at, value in later if at > 0})
+    return sorted(found.items(), key=lambda one: one[0])
+
+
 def _jitter(
-    jitter: Mapping[str, Any], t_in: Numbers, added: Numbers, base: Numbers, drawn: Any, duration: int
+    jitter: Mapping[str, Any],
+    changes: Any,
+    t_in: Numbers,
+    added: Numbers,
+    base: Numbers,
+    drawn: Any,
+    duration: int,
 ) -> tuple[list[str], int]:
     """What was `added` to the `base` delay of each packet that drew, ns."""
-    distribution = jitter["distribution"]
-    least = least_jitter(distribution)
     faults, judged = [], 0
-    for span in spans(switches(jitter), duration):
+    for span in spans(_jitters(jitter, changes), duration):
         here = drawn & (t_in > span.begin) & (t_in < span.end)
-        if not span.value or here.sum() < FEW:
+        if span.value is None or here.sum() < FEW:
             continue
+        distribution = span.value
+        least = least_jitter(distribution)
         judged += 1
         draws = added[here]
         low = int((draws < np.maximum(-base[here], least if least is not None else draws.min())).sum())

@@ -55,8 +55,10 @@ def judge(
         for stage in plan["path"][direction]:
             where = f"path.{direction}.{stage['name']}"
             (kind, settings), *_ = stage["kind"].items()
+            if stage.get("changes"):
+                settings = {**settings, "changes": stage["changes"]}
             missing = []
-            for change in changes(stage["kind"], duration_ns):
+            for change in changes({kind: settings}, duration_ns):
                 found.changes += 1
                 key = (where, change.name, change.at)
                 seen = key in at_all if change.value is None else (*key, change.value) in reported

@@ -7,6 +7,7 @@ which too few packets came to tell is not judged.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,8 @@ def _shares(
 def loss(settings: Settings, rows: Rows, duration: int) -> Judgement:
     """Random loss by its statistics, a list by its packets."""
     model = settings["model"]
+    if any("loss" in change for _, change in settings.get("changes") or ()):
+        return _steered_loss(settings, rows, duration)
     everything, lost = np.ones(len(rows), dtype=bool), rows.dropped(RANDOM_LOSS)
     if "bernoulli" in model:
         probability = model["bernoulli"]["probability"]
@@ -86,6 +89,23 @@ def loss(settings: Settings, rows: Rows, duration: int) -> Judgement:
             faults.append(f"{len(found)} packets were lost, not the {len(wanted)} of the list that came")
         elif not uncertain and any(abs(a - b) > ties[a] for a, b in zip(found.tolist(), wanted, strict=True)):
             faults.append("other packets were lost than those of the list")
+    return faults, judged
+
+
+def _steered_loss(settings: Settings, rows: Rows, duration: int) -> Judgement:
+    """Random loss whose share changes; what another model lost before the first change is not judged."""
+    model, lost = settings["model"], rows.dropped(RANDOM_LOSS)
+    plainly = "bernoulli" in model and not settings.get("switches")
+    faults, judged = [], 0
+    first = float(model["bernoulli"]["probability"]) if plainly else None
+    for span in spans(timeline.steered(settings, "loss", first), duration):
+        here = rows.between(span.begin, span.end)
+        count, losses = int(here.sum()), int((lost & here).sum())
+        if count == 0 or span.value is None:
+            continue
+        judged += 1
+        if not by_chance(losses, count, span.value):
+            faults.append(f"{losses} of {count} packets were lost {span}, not a share of {plain(span.value)}")
     return faults, judged
 
 
@@ -186,7 +206,7 @@ def bottleneck(settings: Settings, rows: Rows, duration: int) -> Judgement:
     token bucket lets through no more than it may. CBQ, a program that sleeps and traces of opportunities set
     no such rule packet by packet and are not judged by it."""
     size = rows.ip_bytes if settings.get("layer", "ethernet") == "ip" else rows.wire_bytes
-    faults = _droptail(settings["queue"].get("droptail", {}), rows, size)
+    faults = _droptails(settings, rows, size, duration)
     steps = timeline.rates(settings, duration)
     shaper = settings.get("shaper", "serial")
     if steps is None or (shaper != "serial" and "token_bucket" not in shaper):
@@ -217,6 +237,20 @@ def bottleneck(settings: Settings, rows: Rows, duration: int) -> Judgement:
         if _over_bucket(t_out[here], octets[here], span, int(shaper["token_bucket"]["burst"])):
             faults.append(f"more left {span} than a token bucket at {span.value} bit/s lets through")
     return faults, judged
+
+
+def _droptails(settings: Settings, rows: Rows, size: Numbers, duration: int) -> list[str]:
+    """As `_droptail`, span by span where the limit changes. What waits above a lower limit stays, and says
+    nothing of the packets that come then: those are refused all the same."""
+    limits = timeline.steered(settings, "limit", settings["queue"].get("droptail", {}))
+    if len(limits) == 1 or "droptail" not in settings["queue"]:
+        return _droptail(settings["queue"].get("droptail", {}), rows, size)
+    faults = []
+    for span in spans(limits, duration):
+        here = rows.between(span.begin, span.end)
+        chosen = replace(rows, **{one.name: getattr(rows, one.name)[here] for one in fields(rows)})
+        faults += [f"{fault} {span}" for fault in _droptail(span.value, chosen, size[here])]
+    return faults
 
 
 def _droptail(limit: Mapping[str, int], rows: Rows, size: Numbers) -> list[str]:

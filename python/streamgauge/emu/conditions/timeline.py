@@ -100,7 +100,33 @@ def changes(kind: Kind, duration: int) -> list[Change]:
     else:
         what, value, off = _switched(name, settings)
         found = [Change(at, what, value if on else off) for at, on in switches(settings)]
+    found += _steered(settings)
     return sorted((one for one in found if 0 < one.at < duration), key=lambda one: one.at)
+
+
+def _steered(settings: Mapping[str, Any]) -> list[Change]:
+    """What changes by `changes` alone, as the stage reports it."""
+    found = []
+    for at, change in settings.get("changes") or ():
+        ((name, value),) = change.items()
+        match name:
+            case "loss":
+                found.append(Change(int(at), "loss_ratio", float(value)))
+            case "jitter":
+                found.append(Change(int(at), "jitter", value / 1e9))
+            case "ecn":
+                found.append(Change(int(at), "ecn", float(value)))
+            case "limit":
+                ((unit, held),) = value.items()
+                found.append(Change(int(at), "queue_limit", held / 1e9 if unit == "time" else float(held)))
+    return found
+
+
+def steered(settings: Mapping[str, Any], name: str, first: Any) -> list[tuple[int, Any]]:
+    """A setting over time that `changes` change, `first` at 0."""
+    later = [(int(at), change[name]) for at, change in settings.get("changes") or () if name in change]
+    at_start = [value for at, value in later if at == 0]
+    return [(0, at_start[-1] if at_start else first), *((at, value) for at, value in later if at > 0)]
 
 
 def _switched(name: str, settings: Mapping[str, Any]) -> tuple[str, float | None, float]:

@@ -85,8 +85,8 @@ def brought_by(folders: Iterable[Path]) -> tuple[Path, ...]:
             raise CannotRunError(f"--with {folder}: there is no such folder.")
         if len(place.parts) < 2 or place.parts[1] in GUESTS_OWN:
             raise CannotRunError(
-                f"--with {folder}: the virtual machine has a /{''.join(place.parts[1:2])} of its own; copy "
-                "the programs into another folder, such as /opt/mine, and bring that."
+                f"--with {folder}: the virtual machine has a /{''.join(place.parts[1:2])} of its own. Copy "
+                "the programs into another folder, such as /opt/mine, and give --with that one."
             )
         found.append(place)
     kept = tuple(

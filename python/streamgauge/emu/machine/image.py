@@ -123,7 +123,7 @@ def check_host() -> None:
     if platform.system() != "Linux" or platform.machine() != "x86_64":
         raise CannotRunError(
             f"the virtual machine is Linux on x86_64, and this is {platform.system()} on "
-            f"{platform.machine()}; take --machine host or --mode sim."
+            f"{platform.machine()}. Use --machine host or --mode sim."
         )
 
 
@@ -148,7 +148,7 @@ def build(say: Callable[[str], None], *, again: bool = False) -> Image:
         free = shutil.disk_usage(work).free
         if free < NEEDED_BYTES:
             raise CannotRunError(
-                f"{home}: building takes {NEEDED_BYTES / 1e9:.0f} GB and {free / 1e9:.1f} GB are free; free "
+                f"{home}: building takes {NEEDED_BYTES / 1e9:.0f} GB and {free / 1e9:.1f} GB are free. Free "
                 "some, or set STREAMGAUGE_CACHE to a folder with more."
             )
         try:
@@ -296,7 +296,8 @@ def _unpack(deb: Path, into: Path) -> None:
             ["tar", "-x", "-p", "--no-same-owner", "--keep-directory-symlink", "-C", into, "-f", "-"],
             stdin=source.stdout,
             capture_output=True,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             check=False,
         )
     if done.returncode != 0 or source.returncode != 0:
@@ -423,7 +424,9 @@ def _digest_of(files: Iterable[Path]) -> str:
 
 def _run(*command: str, remedy: str = "") -> None:
     environment: dict[str, Any] = {**os.environ, "PATH": _PATH, "LC_ALL": "C.UTF-8"}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    done = subprocess.run(
+        command, capture_output=True, encoding="utf-8", errors="replace", check=False, env=environment
+    )
     if done.returncode != 0:
         said = (done.stderr or done.stdout).strip().splitlines()
         errors = [line for line in said if line.startswith("E:")] or said[-1:]

@@ -88,7 +88,9 @@ def version() -> str:
     program = shutil.which(PROGRAM)
     if program is None:
         raise CannotRunError(f"{PROGRAM} is missing; {install(PACKAGE)}.")
-    said = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout
+    said = subprocess.run(
+        [program, "--version"], capture_output=True, encoding="utf-8", errors="replace", check=False
+    ).stdout
     words = said.partition("\n")[0].partition("version ")[2]
     numbers = words.partition(" ")[0].split(".")
     try:

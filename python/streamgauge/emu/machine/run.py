@@ -117,8 +117,8 @@ def _write_job(descriptor: int, about: Mapping[str, Any], files: GuestFiles) -> 
         length = target.tell()
         if length > JOB_BYTES:
             raise CannotRunError(
-                f"media and programs of the trial take {length / 1e9:.1f} GB, and a job of the virtual "
-                f"machine has room for {JOB_BYTES / 1e9:.1f} GB; take --machine host, or shorter media."
+                f"media and programs of the trial take {length / 1e9:.1f} GB. A job of the virtual "
+                f"machine has room for {JOB_BYTES / 1e9:.1f} GB. Use --machine host, or shorter media."
             )
         target.seek(0)
         target.write(head_of(PARCEL_JOB, length - HEAD))

@@ -24,6 +24,7 @@ from streamgauge.emu.trial_setup import planned_controls
 from streamgauge.errors import CannotRunError
 from streamgauge.processors import processors
 from streamgauge.systems.adapters import check_processes_of, programs_of
+from streamgauge.systems.tcp import bpf_object
 
 if TYPE_CHECKING:
     from streamgauge.emu.options import EmuOptions
@@ -51,10 +52,15 @@ class VirtualMachine:
             _check_commands(image, setup)
             check_processes_of(setup)
         for who, control in planned_controls(flows, relays):
+            if bpf_object(control) is not None:
+                raise CannotRunError(
+                    f"{who}: a virtual machine loads no BPF object. Use --machine host, or one of "
+                    f"{', '.join(image.controls)}."
+                )
             if control not in image.controls:
                 raise CannotRunError(
                     f"{who}: the virtual machine's kernel has no congestion control {control} (it has "
-                    f"{', '.join(image.controls)}); choose another, or take --machine host."
+                    f"{', '.join(image.controls)}). Choose another, or use --machine host."
                 )
 
     def own_controls(self, wanted: Iterable[str]) -> dict[str, str]:
@@ -167,7 +173,7 @@ def check_room(guests: int) -> None:
     if guests * GUEST_BYTES > free:
         raise CannotRunError(
             f"{guests} virtual machines at once may take {guests * GUEST_BYTES / 1e9:.0f} GB and "
-            f"{free / 1e9:.0f} GB of memory are free; --jobs {max(1, free // GUEST_BYTES)} is the most."
+            f"{free / 1e9:.0f} GB of memory are free. Give --jobs at most {max(1, free // GUEST_BYTES)}."
         )
 
 
@@ -204,9 +210,9 @@ def _check_commands(image: Image, flow: FlowSetup) -> None:
             if has or "$" in called:
                 continue
             raise CannotRunError(
-                f"flow {flow.name}: the {side}'s program {called} is not in the virtual machine; lay it, "
-                "with what it needs, into the scenario's folder and give its path from there, or bring its "
-                "folder along by --with and give its whole path, or take --machine host."
+                f"flow {flow.name}: the {side}'s program {called} is not in the virtual machine. Copy "
+                "it and its libraries into the scenario's folder and give its path from there. Or copy its "
+                "folder by --with and give its absolute path. Or use --machine host."
             )
 
 

@@ -31,7 +31,7 @@ fn kept(frame: &[u8]) -> (Slab, Item, Meta) {
         connection: None,
     };
     let (fragment, ip_bytes) = (parsed.fragment, parsed.ip_bytes);
-    let meta = Meta { info, ecn: parsed.ecn, fragment, ip_bytes, egress: 0 };
+    let meta = Meta { info, ecn: parsed.ecn, came: 0, fragment, ip_bytes, egress: 0 };
     let mut slab = Slab::new(1, 1);
     let body = slab.insert(meta, frame).unwrap();
     let item = Item {
@@ -173,8 +173,8 @@ proptest! {
         prop_assert_eq!(&payload[..], &frame[ABOVE_IP..]);
     }
 
-    /// One bit is wrong beyond the IP header, the same one each time, in place or beside a copy, and the checksum
-    /// tells.
+    /// One bit is wrong beyond the IP header, the same one each time, in place or beside a copy, and the
+    /// checksum reveals it.
     #[test]
     fn corruption_is_one_bit_and_the_checksum_finds_it(payload in 0usize..200, id in any::<u64>(), shared in any::<bool>()) {
         let frame = udp(payload);
@@ -207,7 +207,7 @@ proptest! {
         prop_assert!(differ[0] >= ABOVE_IP);
     }
 
-    /// Whatever the bytes and the item are, there is an answer.
+    /// There is an answer for any bytes and any item.
     #[test]
     fn nothing_panics(
         bytes in prop::collection::vec(any::<u8>(), 1..200), ipv4 in any::<bool>(), word in any::<u16>(),

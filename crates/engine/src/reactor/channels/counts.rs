@@ -1,11 +1,11 @@
-//! What passed this end, for whoever asks.
+//! Traffic at this end, for reports.
 
 use serde_json::{Value, json};
 use streamgauge_base::Chunk;
 
 use super::{Channels, Socket};
 
-/// What passed this end.
+/// Traffic at this end.
 #[derive(Clone, Copy, Default, Debug, serde::Serialize)]
 pub struct Counts {
     /// Datagrams that the kernel took.
@@ -25,18 +25,19 @@ pub struct Counts {
 }
 
 impl Channels {
-    /// Counts a datagram that came another way than by a channel's own socket.
+    /// Counts a datagram that arrived by another way than a channel's own socket.
     pub fn note_datagram(&mut self, datagram: &Chunk) {
         self.counts.datagrams_received += 1;
         self.counts.datagram_bytes_received += datagram.len() as u64;
     }
 
-    /// What has passed.
+    /// Returns the traffic so far.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
 
-    /// What came by streams that the machine has not read, and, of those that it ended at once, never will, bytes.
+    /// Returns the received bytes of streams that the machine has not read, and, for those that it ended at
+    /// once, never will.
     pub fn unread_bytes(&self) -> u64 {
         let held = self.list.values().filter_map(|entry| match &entry.socket {
             Socket::Stream(stream, _) => Some(stream.unread_bytes()),
@@ -45,7 +46,7 @@ impl Channels {
         held.sum::<u64>() + self.given_up
     }
 
-    /// Bytes that other ends of streams have not acknowledged.
+    /// Returns the bytes that other ends of streams have not acknowledged.
     pub fn unacknowledged_bytes(&self) -> u64 {
         let held = self.list.values().filter_map(|entry| match &entry.socket {
             Socket::Stream(stream, _) => Some(stream.unacknowledged_bytes()),
@@ -54,7 +55,7 @@ impl Channels {
         held.sum()
     }
 
-    /// What passed, and the first stream's settings.
+    /// Returns the traffic, and the first stream's settings.
     pub fn stats(&self) -> Value {
         let counts = &self.counts;
         let mut stats = json!({

@@ -1,7 +1,7 @@
-//! What a machine asks of its channels.
+//! A machine's operations on its channels.
 
 use streamgauge_base::Chunk;
-use streamgauge_systems::{Carrier, ChannelError, ChannelId, Io, Peer};
+use streamgauge_systems::{Carrier, ChannelError, ChannelId, Envelope, Io, Peer};
 
 use super::{Channels, Place, Socket};
 use crate::net::AddressPair;
@@ -59,7 +59,16 @@ impl Io for Channels {
         }
     }
 
-    fn send(&mut self, channel: ChannelId, datagram: Chunk) {
+    fn send_as(&mut self, channel: ChannelId, mut datagram: Chunk, how: Envelope) {
+        if let Some(at) = how.departs {
+            match self.outbox.keep(at, channel, datagram, how.ecn) {
+                Ok(()) => return,
+                Err(kept_by_nobody) => datagram = kept_by_nobody,
+            }
+        }
+        if how.ecn.is_some() {
+            return self.send_together(channel, &[(datagram, how.ecn)]);
+        }
         let sent = match self.list.get_mut(&channel).map(|entry| &mut entry.socket) {
             Some(Socket::Udp(udp, _)) => udp.send(&datagram),
             Some(Socket::Echo(echo)) => echo.send(&datagram),

@@ -2,7 +2,7 @@
 
 use streamgauge_systems::ChannelError;
 
-/// Why one to `port` was not.
+/// Returns why one to `port` was not.
 pub fn refusal(error: nix::Error, port: u16) -> ChannelError {
     match error {
         nix::Error::ECONNREFUSED | nix::Error::ECONNRESET => ChannelError::NoListener { port },
@@ -15,7 +15,7 @@ pub fn refusal(error: nix::Error, port: u16) -> ChannelError {
     }
 }
 
-/// The range that the kernel chooses ports from.
+/// Returns the range that the kernel chooses ports from.
 fn local_ports() -> Option<(u16, u16)> {
     let text = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?;
     let mut numbers = text.split_whitespace().map(|number| number.parse().ok());

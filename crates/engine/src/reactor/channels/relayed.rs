@@ -1,18 +1,18 @@
-//! Whom a relay's channels lead to: the ends of its flows, which it knows by their addresses.
+//! The peers of a relay's channels: the ends of its flows, identified by their addresses.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use nix::libc;
-use streamgauge_base::Chunk;
 use streamgauge_systems::{Carrier, Channel, ChannelId, Input, Peer};
 
 use super::{Arrival, Channels, Room, Socket};
 use crate::error::{EngineError, Result};
 use crate::net::AddressPair;
+use crate::net::came::Came;
 use crate::net::datagram::SharedUdp;
 
-/// The two ends of a flow that goes through a relay.
+/// The two ends of a flow through a relay.
 #[derive(Clone, Copy, Debug)]
 pub struct Ends {
     /// Its server's address.
@@ -25,12 +25,12 @@ pub struct Ends {
 pub struct Relayed {
     /// In the plan's order.
     servers: Vec<Ipv4Addr>,
-    /// Whose an address is, and whether it is a server's.
+    /// The end at an address, and whether it is a server's.
     peers: BTreeMap<IpAddr, (Peer, bool)>,
     /// Channels of its listeners of UDP, by listener and the other end's address.
     datagrams: BTreeMap<(ChannelId, IpAddr), ChannelId>,
     /// A first datagram that the machine has yet to be given, once it has accepted its channel.
-    first: Option<(ChannelId, Chunk)>,
+    first: Option<(ChannelId, Came)>,
     /// Bytes read from servers.
     pub from_servers: u64,
     /// Datagrams among them.
@@ -38,7 +38,7 @@ pub struct Relayed {
 }
 
 impl Relayed {
-    /// Those with these ends, in the plan's order.
+    /// Returns those with these ends, in the plan's order.
     pub fn new(users: &[Ends]) -> Self {
         let ends = (0u16..).map(Peer).zip(users).flat_map(|(peer, ends)| {
             [(ends.server.into(), (peer, true)), (ends.player.into(), (peer, false))]
@@ -53,22 +53,22 @@ impl Relayed {
         }
     }
 
-    /// The server of a flow.
+    /// Returns the server of a flow.
     pub fn server(&self, peer: Peer) -> Option<Ipv4Addr> {
         self.servers.get(usize::from(peer.0)).copied()
     }
 
-    /// Whose end is there; `None` of a stranger.
+    /// Returns the end there; `None` for a stranger.
     pub fn peer(&self, there: SocketAddr) -> Option<Peer> {
         self.peers.get(&there.ip()).map(|&(peer, _)| peer)
     }
 
-    /// Whether one of its flows' players is there, who may come to it; servers are only gone to.
+    /// Returns whether one of its flows' players is there, which may connect to it; servers never connect.
     pub fn may_come(&self, there: SocketAddr) -> bool {
         self.peers.get(&there.ip()).is_some_and(|&(_, serves)| !serves)
     }
 
-    /// Bytes were read from there.
+    /// Counts bytes that were read from there.
     pub fn read(&mut self, there: SocketAddr, bytes: usize) {
         if self.serves(there) {
             self.from_servers += bytes as u64;
@@ -81,10 +81,10 @@ impl Relayed {
 }
 
 impl Channels {
-    /// Those that a relay at the address `own` begins with, for the flows with these ends, in the plan's order: its
-    /// listeners listen from here on.
+    /// Returns those that a relay at the address `own` begins with, for the flows with these ends, in the
+    /// plan's order: its listeners listen from here on.
     pub fn of_relay(own: Ipv4Addr, users: &[Ends], begins_with: &[Channel]) -> Result<Channels> {
-        // Its listeners hear whoever comes; where a channel goes is said when it is opened.
+        // Its listeners receive from any peer; a channel's destination is given when it is opened.
         let addresses = AddressPair { own, peer: own };
         let mut channels = Channels::open(addresses, true, &[])?;
         channels.relayed = Some(Relayed::new(users));
@@ -92,7 +92,7 @@ impl Channels {
         Ok(channels)
     }
 
-    /// The socket of a relay's listener of UDP.
+    /// Returns the socket of a relay's listener of UDP.
     pub(super) fn shared(&self, listener: ChannelId) -> Option<&SharedUdp> {
         match &self.list.get(&listener)?.socket {
             Socket::UdpListener(udp) => Some(udp),
@@ -100,8 +100,8 @@ impl Channels {
         }
     }
 
-    /// A relay's listener of UDP, or its channel to a server by one that it has: a socket of its own could not have the
-    /// same port.
+    /// Returns a relay's listener of UDP, or its channel to a server by one that it has: a socket of its own
+    /// could not have the same port.
     pub(super) fn make_relayed(
         &mut self,
         id: ChannelId,
@@ -132,36 +132,36 @@ impl Channels {
         self.shared(listener).is_some_and(|udp| udp.port() == port)
     }
 
-    /// What a relay's listener of UDP has.
+    /// Returns the arrival at a relay's listener of UDP.
     pub(super) fn relayed_arrival(&mut self, listener: ChannelId, room: &mut Room) -> Option<Arrival> {
         loop {
             let relayed = self.relayed.as_mut()?;
-            if let Some((channel, datagram)) = relayed.first.take() {
+            if let Some((channel, came)) = relayed.first.take() {
                 if self.list.contains_key(&channel) {
-                    return Some(self.datagram(channel, datagram));
+                    return Some(self.datagram(channel, came));
                 }
                 continue;
             }
-            let (datagram, from) = self.shared(listener)?.receive(&mut room.0)?;
+            let (came, from) = self.shared(listener)?.receive(&mut room.0)?;
             let relayed = self.relayed.as_mut()?;
             if let Some(&channel) = relayed.datagrams.get(&(listener, from.ip())) {
-                relayed.read(from, datagram.len());
+                relayed.read(from, came.bytes.len());
                 relayed.datagrams_from_servers += u64::from(relayed.serves(from));
-                return Some(self.datagram(channel, datagram));
+                return Some(self.datagram(channel, came));
             }
             // Players alone come, and strangers' are passed over.
             if relayed.may_come(from) {
                 let channel = self.number();
                 let relayed = self.relayed.as_mut()?;
                 relayed.datagrams.insert((listener, from.ip()), channel);
-                relayed.first = Some((channel, datagram));
+                relayed.first = Some((channel, came));
                 self.insert(channel, Socket::OfListener(listener, from));
                 return Some(Arrival::Input(Input::Accepted { channel, on: listener }));
             }
         }
     }
 
-    /// A channel is gone: with a listener of UDP those of its port are.
+    /// Drops a channel that is gone: with a listener of UDP those of its port are.
     pub(super) fn forget_relayed(&mut self, id: ChannelId, socket: &Socket) {
         let Some(relayed) = &mut self.relayed else { return };
         match socket {

@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsFd;
 
-use streamgauge_base::Ecn;
+use streamgauge_base::{Chunk, Ecn};
 use streamgauge_systems::Io;
 
 use super::*;
@@ -13,14 +13,14 @@ use crate::sys;
 
 const FIRST: ChannelId = ChannelId(0);
 
-/// What is told within so many ms.
+/// Returns the events within this many ms.
 fn told(reactor: &mut Reactor, within_ms: i64) -> Vec<Ready> {
     let mut ready = Vec::new();
     reactor.wait(Some(sys::monotonic_ns() + within_ms * 1_000_000), &mut ready).unwrap();
     ready
 }
 
-/// A client, and the channels of who serves it as channel 0.
+/// Returns a client, and its server's channels, with the client as channel 0.
 fn connected() -> (TcpStream, Channels) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -45,7 +45,7 @@ fn the_end_is_told_if_a_write_finds_it_before_a_read() {
     sys::set_option(client.as_fd(), libc::SOL_SOCKET, libc::SO_LINGER, &linger).unwrap();
     drop(client);
     assert_eq!(told(&mut reactor, 60_000), [Ready::Channel { place: 7, channel: FIRST }]);
-    // A timer comes first, and the machine has something to send; it has read its share, too.
+    // A timer is first, and the machine has something to send; it has read its share, too.
     assert_eq!(channels.write(FIRST, Chunk::filler(1000)), 0);
     channels.allowance = 0;
     assert!(channels.arrival(FIRST, &mut room).is_none());
@@ -83,7 +83,7 @@ fn a_connection_that_is_there_already_is_the_first_that_a_machine_opens() {
     assert_eq!(told(&mut reactor, 60_000), [Ready::Channel { place: 0, channel: second }]);
     assert!(matches!(channels.arrival(second, &mut room), Some(Arrival::Input(Input::Opened(_)))));
     assert_eq!(channels.open_streams(), 2);
-    // Of a listener there is nobody to tell among strangers.
+    // Among strangers a listener has no peer to notify.
     let none = channels.open(&Carrier::IcmpEcho);
     assert_eq!(channels.take_refused().front().map(|(id, _)| *id), Some(none));
 }
@@ -132,9 +132,9 @@ fn a_listener_that_found_no_room_is_watched_again_after_a_time() {
         assert!(channels.accept(FIRST, Err(errno)).is_none());
         channels.settle(&reactor, 0).unwrap();
         assert_eq!(told(&mut reactor, 0), [], "{errno}");
-        reactor.wait(channels.listens_again_ns(), &mut Vec::new()).unwrap();
+        reactor.wait(channels.settles_again_ns(), &mut Vec::new()).unwrap();
         channels.settle(&reactor, 0).unwrap();
-        assert_eq!(channels.listens_again_ns(), None);
+        assert_eq!(channels.settles_again_ns(), None);
         assert_eq!(told(&mut reactor, 0), [Ready::Channel { place: 0, channel: FIRST }], "{errno}");
         assert!(matches!(
             channels.arrival(FIRST, &mut room),
@@ -163,10 +163,10 @@ fn datagrams_to_a_stranger_go_from_a_port_that_the_kernel_chooses() {
     channels.settle(&reactor, 3).unwrap();
     assert_eq!(told(&mut reactor, 60_000), [Ready::Channel { place: 3, channel }]);
     assert!(
-        matches!(channels.arrival(channel, &mut room), Some(Arrival::Datagram(_, came)) if came.head() == b"yes")
+        matches!(channels.arrival(channel, &mut room), Some(Arrival::Datagram(_, came)) if came.bytes.head() == b"yes")
     );
     assert!(channels.arrival(channel, &mut room).is_none());
-    // Once heard he may be silent, and come back.
+    // After a first arrival the peer may be silent, and return.
     drop(there);
     channels.send(channel, Chunk::bytes(*b"gone?"));
     assert_eq!(told(&mut reactor, 60_000), [Ready::Channel { place: 3, channel }]);
@@ -203,7 +203,7 @@ fn a_client_s_datagrams_are_channel_0() {
     let mut room = Room::new();
     client.send_to(b"hello", own).unwrap();
     assert!(
-        matches!(channels.arrival(FIRST, &mut room), Some(Arrival::Datagram(_, came)) if came.head() == b"hello")
+        matches!(channels.arrival(FIRST, &mut room), Some(Arrival::Datagram(_, came)) if came.bytes.head() == b"hello")
     );
     channels.send(FIRST, Chunk::bytes(*b"welcome"));
     let mut bytes = [0; 10];
