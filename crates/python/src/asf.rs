@@ -1,4 +1,4 @@
-//! Files of Windows Media: what streams they have, and several as one of several rates.
+//! Files of Windows Media: their streams, and several files as one of several rates.
 
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
@@ -7,7 +7,7 @@ use streamgauge_wire::asf::{Asf, Guid, MultiplexError, MultiplexInput, Multiplex
 
 use super::exception;
 
-/// The streams of a file of ASF, in its order: the number of each, and "video", "audio" or "other".
+/// Returns the streams of a file of ASF, in its order: the number of each, and "video", "audio" or "other".
 #[pyfunction]
 pub fn asf_streams(py: Python<'_>, file: &[u8]) -> PyResult<Vec<(u8, &'static str)>> {
     let asf = Asf::read(file).map_err(|problem| exception(py, "MediaError", problem.to_string()))?;
@@ -19,11 +19,11 @@ pub fn asf_streams(py: Python<'_>, file: &[u8]) -> PyResult<Vec<(u8, &'static st
     Ok(asf.header.all_streams().map(|stream| (stream.number, kind(stream.kind))).collect())
 }
 
-/// Files whose streams of these numbers are taken, each with what it is called.
+/// Files with selected streams of these numbers, each with its name.
 type Taken = (String, PyBackedBytes, Vec<u8>);
 
-/// One file of ASF called `id` (16 bytes) with streams of all `files`, numbered from 1 in that order. Those of video exclude
-/// each other by bit rate, and so do those of audio.
+/// Returns one file of ASF called `id` (16 bytes) with streams of all `files`, numbered from 1 in that order.
+/// Those of video exclude each other by bit rate, and so do those of audio.
 #[pyfunction]
 pub fn multiplex_asf<'py>(py: Python<'py>, files: Vec<Taken>, id: [u8; 16]) -> PyResult<Bound<'py, PyBytes>> {
     let inputs: Vec<_> = files
@@ -40,7 +40,7 @@ pub fn multiplex_asf<'py>(py: Python<'py>, files: Vec<Taken>, id: [u8; 16]) -> P
             | MultiplexError::Preroll { input, .. } => files.get(input),
             _ => None,
         };
-        // It tells inputs by their numbers.
+        // It identifies inputs by their numbers.
         let said = error.to_string();
         let said = said.split_once(": ").filter(|_| input.is_some()).map_or(&*said, |(_, what)| what);
         let named = input.map_or(said.to_owned(), |(name, ..)| format!("{name}: {said}"));

@@ -1,6 +1,6 @@
 //! A rule of adaptive bit rate that is a function of Python: `FILE.py:NAME`.
 
-use std::cell::RefCell;
+use std::sync::{Mutex, PoisonError};
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -10,31 +10,60 @@ use streamgauge_systems::abr::{
     Decision, Fetched, Rule, Situation, Tuning, chosen_level, fetched_as_json, situation_as_json,
 };
 
-thread_local! {
-    /// What the function raised in the session that this thread runs, the first time.
-    static RAISED: RefCell<Option<String>> = const { RefCell::new(None) };
+use crate::raised;
+
+/// How many functions are being called, and the standard output of before the first of them.
+static CALLS: Mutex<(usize, Option<Py<PyAny>>)> = Mutex::new((0, None));
+
+/// While one lives, Python's standard output is its standard error: standard output is for the answer of the command
+/// that runs the trial. Several may live at a time, of several threads.
+struct Aside;
+
+impl Aside {
+    fn begin(py: Python<'_>) -> PyResult<Self> {
+        let sys = py.import("sys")?;
+        let (out, error) = (sys.getattr("stdout")?, sys.getattr("stderr")?);
+        let mut calls = CALLS.lock().unwrap_or_else(PoisonError::into_inner);
+        if calls.0 == 0 {
+            sys.setattr("stdout", error)?;
+            calls.1 = Some(out.unbind());
+        }
+        calls.0 += 1;
+        Ok(Aside)
+    }
 }
 
-/// What a function raised since this was last asked, in words, on this thread.
-pub fn take_raised() -> Option<String> {
-    RAISED.with(|raised| raised.borrow_mut().take())
+impl Drop for Aside {
+    fn drop(&mut self) {
+        Python::attach(|py| {
+            let before = {
+                let mut calls = CALLS.lock().unwrap_or_else(PoisonError::into_inner);
+                calls.0 -= 1;
+                if calls.0 == 0 { calls.1.take() } else { None }
+            };
+            if let (Some(before), Ok(sys)) = (before, py.import("sys")) {
+                let _ = sys.setattr("stdout", before);
+            }
+        });
+    }
 }
 
-/// A function, with all that it was told.
+/// A function, with all its inputs.
 struct FunctionRule {
     name: String,
     function: Py<PyAny>,
     fetched: Py<PyList>,
 }
 
-/// Makes the rule: the file is run anew for each session, so that what it keeps is of that session alone.
+/// Makes the rule: the file is run anew for each session, and its state is of that session alone.
 pub fn make(name: &str, _: &Tuning) -> Result<Box<dyn Rule>, String> {
     let rule = Python::attach(|py| {
         let (file, function) =
             name.rsplit_once(':').ok_or_else(|| PyValueError::new_err("no function is named"))?;
+        let _aside = Aside::begin(py)?;
         let found = py.import("runpy")?.call_method1("run_path", (file,))?;
         let found = found.get_item(function)?;
-        // A class is made for each session; what it makes is called.
+        // A class is instantiated for each session; the instance is called.
         let function = if found.is_instance_of::<PyType>() { found.call0()? } else { found };
         if !function.is_callable() {
             return Err(PyTypeError::new_err("it cannot be called"));
@@ -48,7 +77,7 @@ pub fn make(name: &str, _: &Tuning) -> Result<Box<dyn Rule>, String> {
     }
 }
 
-/// An object with these fields.
+/// Returns an object with these fields.
 fn namespace<'py>(py: Python<'py>, fields: &Value) -> PyResult<Bound<'py, PyAny>> {
     let fields = py.import("json")?.call_method1("loads", (fields.to_string(),))?;
     py.import("types")?.getattr("SimpleNamespace")?.call((), Some(fields.cast::<PyDict>()?))
@@ -59,6 +88,7 @@ impl FunctionRule {
         Python::attach(|py| {
             let told = namespace(py, &situation_as_json(now))?;
             told.setattr("fetched", &self.fetched)?;
+            let _aside = Aside::begin(py)?;
             let said = self.function.bind(py).call1((told,))?;
             let (level, why) = match said.extract::<(i64, String)>() {
                 Ok(both) => both,
@@ -71,12 +101,10 @@ impl FunctionRule {
 }
 
 impl Rule for FunctionRule {
-    /// Where the function raises, the lowest level; who runs the session asks [`take_raised`].
+    /// Returns the lowest level where the function raises; the trial fails by [`raised`].
     fn decide(&mut self, now: &Situation<'_>) -> Decision {
         let (level, why) = self.ask(now).unwrap_or_else(|error| {
-            RAISED.with(|raised| {
-                raised.borrow_mut().get_or_insert_with(|| format!("{}: {error}", self.name)).len()
-            });
+            raised::keep(|| format!("{}: {error}", self.name));
             (0, "the function failed".into())
         });
         Decision::at_once(level, None, why)

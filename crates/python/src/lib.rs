@@ -3,7 +3,12 @@
 #![forbid(unsafe_code)]
 
 mod asf;
+mod captures;
+mod captures_packets;
+mod captures_record;
+mod function_control;
 mod function_rule;
+mod raised;
 
 use std::path::PathBuf;
 
@@ -18,9 +23,10 @@ use streamgauge_base::{Duration, Event, Instant};
 use streamgauge_path::trace::Trace;
 use streamgauge_plan::{AppSpec, Entry, Legend, MediaWay, TcpSpec, TrialPlan};
 use streamgauge_record::{EVENTS_FILE, PACKETS_FILE, RecordError};
+use streamgauge_transport::tcp::congestion::Marks;
 use streamgauge_transport::tcp::{CongestionControl, Hystart, Mechanisms};
 
-/// An exception of `streamgauge.errors`.
+/// Returns an exception of `streamgauge.errors`.
 fn exception(py: Python<'_>, class: &str, message: String) -> PyErr {
     match py.import("streamgauge.errors").and_then(|module| module.getattr(class)) {
         Ok(class) => match class.call1((message.clone(),)) {
@@ -31,7 +37,8 @@ fn exception(py: Python<'_>, class: &str, message: String) -> PyErr {
     }
 }
 
-/// As Python raises a failure to write: an `OSError` with its number, so that callers can tell a full disk.
+/// Returns Python's exception for a failure to write: an `OSError` with its number, by which callers can
+/// detect a full disk.
 fn record_error(py: Python<'_>, error: RecordError) -> PyErr {
     if let RecordError::Io { path, source, .. } = &error
         && let Some(number) = source.raw_os_error()
@@ -68,21 +75,43 @@ impl Contents {
     }
 }
 
-/// Runs a trial in virtual time. `plan_json` is a trial's plan, which may name some of `contents`; `packets.parquet` and
-/// `events.parquet` are written to `directory` as its `keep` says. Returns the summary as JSON. Other threads run
-/// meanwhile.
+/// Runs a trial in virtual time. `plan_json` is a trial's plan, which may name some of `contents`;
+/// `packets.parquet` and `events.parquet` are written to `directory` according to its `keep`; with `capture`
+/// both, and `capture.pcapng`. Returns the summary as JSON. Other threads run meanwhile.
 #[pyfunction]
-#[pyo3(signature = (plan_json, directory, contents=None))]
+#[pyo3(signature = (plan_json, directory, contents=None, *, capture=false))]
 fn simulate(
     py: Python<'_>,
     plan_json: &str,
     directory: PathBuf,
     contents: Option<PyRef<'_, Contents>>,
+    capture: bool,
 ) -> PyResult<String> {
     let summary = ran(py, plan_json, contents, |plan, contents| {
-        streamgauge_sim::simulate_with(plan, contents, &directory)
+        let run = if capture { streamgauge_sim::simulate_captured } else { streamgauge_sim::simulate_with };
+        run(plan, contents, &directory)
     })?;
     to_json(&summary)
+}
+
+/// Runs `simulate` with all packets kept, at `pace` seconds of the trial a second, shown and steered over the
+/// Unix stream socket `fd`, which it closes. Returns the summary and the list of changes, as JSON.
+#[cfg(unix)]
+#[pyfunction]
+#[pyo3(signature = (plan_json, directory, fd, pace, contents=None))]
+fn simulate_live(
+    py: Python<'_>,
+    plan_json: &str,
+    directory: PathBuf,
+    fd: i32,
+    pace: f64,
+    contents: Option<PyRef<'_, Contents>>,
+) -> PyResult<(String, String)> {
+    let socket = streamgauge_sim::inherited(fd)?;
+    let (summary, steered) = ran(py, plan_json, contents, |plan, contents| {
+        streamgauge_sim::simulate_live(plan, contents, &directory, socket, pace)
+    })?;
+    Ok((to_json(&summary)?, steered.to_string()))
 }
 
 /// Lets `how` run the plan with its contents.
@@ -96,8 +125,8 @@ fn ran<T: Send>(
     let contents = contents.map(|given| given.0.clone()).unwrap_or_default();
     let plan: TrialPlan = serde_json::from_str(plan_json)
         .map_err(|e| exception(py, "ScenarioError", format!("the trial's plan does not read: {e}")))?;
-    function_rule::take_raised();
-    let (ran, raised) = py.detach(|| (how(&plan, &contents), function_rule::take_raised()));
+    raised::take();
+    let (ran, raised) = py.detach(|| (how(&plan, &contents), raised::take()));
     if let Some(what) = raised {
         return Err(exception(py, "ScenarioError", format!("{what}; nothing of this trial counts")));
     }
@@ -107,20 +136,20 @@ fn ran<T: Send>(
     })
 }
 
-/// As `simulate` when it keeps packets, to the same summary, but nothing is written: also returns what `packet_columns`
-/// and `told` would read of the files.
+/// Runs `simulate` as when it keeps packets, to the same summary, but writes nothing: also returns the data
+/// that `packet_columns` and `told` would read from the files.
 #[pyfunction]
 #[pyo3(signature = (plan_json, contents=None))]
 fn simulate_in_memory<'py>(
     py: Python<'py>,
     plan_json: &str,
     contents: Option<PyRef<'_, Contents>>,
-) -> PyResult<(String, Vec<PacketColumn<'py>>, Vec<Saying<'py>>)> {
+) -> PyResult<(String, Vec<PacketColumn<'py>>, Vec<EventColumns<'py>>)> {
     let (summary, found) = ran(py, plan_json, contents, streamgauge_sim::simulate_in_memory)?;
     Ok((to_json(&summary)?, columns_of(py, found.packets), said(py, found.told)))
 }
 
-/// What the codes in a record of this plan mean, as its files carry it (JSON).
+/// Returns the meaning of the codes in a record of this plan, as its files carry it (JSON).
 #[pyfunction]
 fn legend(py: Python<'_>, plan_json: &str) -> PyResult<String> {
     let plan: TrialPlan = serde_json::from_str(plan_json)
@@ -128,8 +157,8 @@ fn legend(py: Python<'_>, plan_json: &str) -> PyResult<String> {
     Ok(Legend::of(&plan).to_json())
 }
 
-/// The addresses of the flow with that index: its server's, or its source's at the router, and its player's. The other
-/// way about if its media goes up.
+/// Returns the addresses of the flow with that index: its server's, or its source's at the router, and its
+/// player's. They are swapped if its media flows up.
 #[pyfunction]
 #[pyo3(signature = (index, at_router, up=false))]
 fn addresses(index: u16, at_router: bool, up: bool) -> (String, String) {
@@ -138,8 +167,9 @@ fn addresses(index: u16, at_router: bool, up: bool) -> (String, String) {
     (pair.server.to_string(), pair.player.to_string())
 }
 
-/// Between whom packets cross the path: for each flow of the plan, in order, whose the packets are (a flow's code, or a
-/// relay's), and the addresses at the server's and the player's side.
+/// Returns the address pairs of the packets that cross the path: for each flow of the plan, in order, the
+/// owner of the packets (a flow's code, or a relay's), and the addresses at the server's and the player's
+/// side.
 #[pyfunction]
 fn path_pairs(py: Python<'_>, plan_json: &str) -> PyResult<Vec<(u16, String, String)>> {
     let plan: TrialPlan = serde_json::from_str(plan_json)
@@ -200,8 +230,8 @@ fn write_events(
     py.detach(write).map_err(|error| record_error(py, error))
 }
 
-/// The trial's digest from its normalised scenario (JSON) and the digests of packets and events, "" if not
-/// kept.
+/// Returns the trial's digest from its normalised scenario (JSON) and the digests of packets and events, ""
+/// if not kept.
 #[pyfunction]
 fn trial_digest(
     py: Python<'_>,
@@ -237,7 +267,7 @@ fn replay(py: Python<'_>, plan_json: &str, directory: PathBuf) -> PyResult<Strin
     }
 }
 
-/// What a Parquet file of a record says of itself: `{"schema", "legend", "rows", "digest"}` as JSON. Reads
+/// Returns the metadata of a record's Parquet file: `{"schema", "legend", "rows", "digest"}` as JSON. Reads
 /// the footer alone.
 #[pyfunction]
 fn footer(py: Python<'_>, path: PathBuf) -> PyResult<String> {
@@ -247,10 +277,10 @@ fn footer(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     }
 }
 
-/// An array of numpy's with these values, where they lie, not to be written to.
+/// Returns an array of numpy's with these values, where they lie, not to be written to.
 fn array<T: Element>(py: Python<'_>, values: Vec<T>) -> Bound<'_, PyArray1<T>> {
     let array = PyArray1::from_vec(py, values);
-    // Nobody else has it yet.
+    // It has no other owner yet.
     array.readwrite().make_nonwriteable();
     array
 }
@@ -258,7 +288,7 @@ fn array<T: Element>(py: Python<'_>, values: Vec<T>) -> Bound<'_, PyArray1<T>> {
 /// A column: its name and its values.
 type PacketColumn<'py> = (&'static str, Bound<'py, PyAny>);
 
-/// What measuring needs of a `packets.parquet`.
+/// Returns the columns of a `packets.parquet` that measuring needs.
 #[pyfunction]
 fn packet_columns(py: Python<'_>, path: PathBuf) -> PyResult<Vec<PacketColumn<'_>>> {
     let read = py.detach(|| streamgauge_record::read_packet_table(&path));
@@ -290,19 +320,19 @@ fn columns_of(py: Python<'_>, table: streamgauge_record::PacketTable) -> Vec<Pac
     found
 }
 
-/// What one flow said under one name: the name, the flow, times, values and their units.
-type Saying<'py> =
+/// One flow's values of one name: the name, the flow, times, values and their units.
+type EventColumns<'py> =
     (String, Option<String>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f64>>, Vec<String>);
 
-/// What each flow said, by name: `(name, flow or None, times in ns, values, units)`.
+/// Returns each flow's values, by name: `(name, flow or None, times in ns, values, units)`.
 #[pyfunction]
-fn told(py: Python<'_>, path: PathBuf) -> PyResult<Vec<Saying<'_>>> {
-    let read = py.detach(|| streamgauge_record::read_told(&path));
+fn told(py: Python<'_>, path: PathBuf) -> PyResult<Vec<EventColumns<'_>>> {
+    let read = py.detach(|| streamgauge_record::read_event_series(&path));
     Ok(said(py, read.map_err(|error| record_error(py, error))?))
 }
 
-fn said(py: Python<'_>, found: Vec<streamgauge_record::Told>) -> Vec<Saying<'_>> {
-    let of = |told: streamgauge_record::Told| {
+fn said(py: Python<'_>, found: Vec<streamgauge_record::EventSeries>) -> Vec<EventColumns<'_>> {
+    let of = |told: streamgauge_record::EventSeries| {
         (told.name, told.flow, array(py, told.times), array(py, told.values), told.units)
     };
     found.into_iter().map(of).collect()
@@ -363,14 +393,14 @@ fn write_metrics(
     py.detach(write).map_err(|error| record_error(py, error))
 }
 
-/// What a `metrics.parquet` says that is no table (JSON).
+/// Returns the part of a `metrics.parquet` that is no table (JSON).
 #[pyfunction]
 fn about_metrics(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     streamgauge_record::about_metrics(&path).map_err(|error| record_error(py, error))
 }
 
-/// Reads a `metrics.parquet`: what is no table (JSON), `(flow, stage, metric, lists)` of each row, and the lists as
-/// [list, sample].
+/// Reads a `metrics.parquet`: the part that is no table (JSON), `(flow, stage, metric, lists)` of each row,
+/// and the lists as [list, sample].
 #[pyfunction]
 #[allow(clippy::type_complexity)]
 fn read_metrics<'py>(
@@ -389,10 +419,11 @@ fn read_metrics<'py>(
     Ok((found.about, rows, PyArray1::from_vec(py, lists).reshape(shape)?))
 }
 
-/// Of a quantity in each sample: its integral over it, least and most.
+/// A quantity in each sample: its integral over it, least and most.
 type Depth<'py> = [Bound<'py, PyArray1<f64>>; 3];
 
-/// What is in a queue, by size and in packets, in each of the samples between `edges` (`streamgauge_record::queue_depth`).
+/// Returns a queue's content, by size and in packets, in each of the samples between `edges`
+/// (`streamgauge_record::queue_depth`).
 #[pyfunction]
 fn queue_depth<'py>(
     py: Python<'py>,
@@ -409,7 +440,7 @@ fn queue_depth<'py>(
     Ok(found.map(|one| [one.area, one.low, one.high].map(|values| PyArray1::from_vec(py, values))))
 }
 
-/// The canonical text (RFC 8785, integers exact) of a JSON text: equal values have equal texts.
+/// Returns the canonical text (RFC 8785, integers exact) of a JSON text: equal values have equal texts.
 #[pyfunction]
 fn canonical_json(py: Python<'_>, text: &str) -> PyResult<String> {
     streamgauge_record::canonical_json(text).map_err(|what| exception(py, "RecordError", what))
@@ -437,19 +468,19 @@ fn parse_trace(py: Python<'_>, text: &str, format: Option<&str>, lasts_ns: Optio
     }))
 }
 
-/// What each system of ours says of itself (JSON).
+/// Returns the self-description of each built-in system (JSON).
 #[pyfunction]
 fn systems() -> PyResult<String> {
     to_json(&streamgauge_systems::descriptions())
 }
 
-/// What each relay that we have says of itself, as JSON.
+/// Returns the self-description of each built-in relay, as JSON.
 #[pyfunction]
 fn relays() -> PyResult<String> {
     to_json(&streamgauge_systems::relay_descriptions())
 }
 
-/// What holds of a flow whose plan has this `app` (JSON), as JSON; null for third-party systems.
+/// Returns the facts of a flow with this `app` (JSON) in its plan, as JSON; null for third-party systems.
 #[pyfunction]
 fn facts(py: Python<'_>, app_json: &str) -> PyResult<String> {
     let app: AppSpec = serde_json::from_str(app_json)
@@ -457,7 +488,7 @@ fn facts(py: Python<'_>, app_json: &str) -> PyResult<String> {
     to_json(&streamgauge_systems::facts(&app))
 }
 
-/// What the channels of a relay speak whose plan has this `app` (JSON), as JSON.
+/// Returns the protocols of a relay's channels with this `app` (JSON) in its plan, as JSON.
 #[pyfunction]
 fn relay_protocols(py: Python<'_>, app_json: &str) -> PyResult<String> {
     let app: AppSpec = serde_json::from_str(app_json)
@@ -465,31 +496,51 @@ fn relay_protocols(py: Python<'_>, app_json: &str) -> PyResult<String> {
     to_json(&streamgauge_systems::relay_protocols(&app))
 }
 
-/// What is known by name, in the order that people read.
+/// Returns the known names, in the order for people.
 fn names<T>(py: Python<'_>, named: &[(&'static str, T)]) -> PyResult<Py<PyTuple>> {
     Ok(PyTuple::new(py, named.iter().map(|(name, _)| *name))?.unbind())
+}
+
+/// Returns each congestion control with the feedback of marks that it can work with.
+fn control_marks() -> Vec<(String, &'static str)> {
+    let word = |name: &String| match CongestionControl::named(name).map(|control| control.marks()) {
+        Ok(Marks::Echo) => "echo",
+        Ok(Marks::Counts) => "counts",
+        Ok(Marks::Either) | Err(_) => "either",
+    };
+    CongestionControl::names().into_iter().map(|name| (name.clone(), word(&name))).collect()
 }
 
 /// Sim and record in Rust.
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     streamgauge_systems::abr::call_functions_by(function_rule::make);
+    streamgauge_transport::tcp::congestion::call_functions_by(function_control::make);
     module.add("MODEL_VERSION", streamgauge_sim::MODEL_VERSION)?;
     let py = module.py();
-    module.add("CONGESTION_CONTROLS", names(py, CongestionControl::NAMED)?)?;
+    module.add("CONGESTION_CONTROLS", PyTuple::new(py, CongestionControl::names())?)?;
+    module.add("CONTROL_MARKS", control_marks())?;
     module.add("DEFAULT_CONGESTION_CONTROL", TcpSpec::default().congestion_control)?;
     module.add("HYSTARTS", names(py, Hystart::NAMED)?)?;
     module.add("TCP_MECHANISMS", names(py, Mechanisms::NAMED)?)?;
     module.add_class::<Contents>()?;
+    module.add_function(wrap_pyfunction!(function_control::controller_calls, module)?)?;
     module.add_function(wrap_pyfunction!(systems, module)?)?;
     module.add_function(wrap_pyfunction!(relays, module)?)?;
     module.add_function(wrap_pyfunction!(facts, module)?)?;
     module.add_function(wrap_pyfunction!(relay_protocols, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
+    #[cfg(unix)]
+    module.add_function(wrap_pyfunction!(simulate_live, module)?)?;
     module.add_function(wrap_pyfunction!(simulate_in_memory, module)?)?;
     module.add_function(wrap_pyfunction!(queue_depth, module)?)?;
     module.add_function(wrap_pyfunction!(asf::asf_streams, module)?)?;
     module.add_function(wrap_pyfunction!(asf::multiplex_asf, module)?)?;
+    module.add_function(wrap_pyfunction!(captures::survey_capture, module)?)?;
+    module.add_function(wrap_pyfunction!(captures::analyse_capture, module)?)?;
+    module.add_function(wrap_pyfunction!(captures::analyse_captures, module)?)?;
+    module.add_function(wrap_pyfunction!(captures_record::record_captures, module)?)?;
+    module.add_function(wrap_pyfunction!(captures_packets::match_captures, module)?)?;
     module.add_function(wrap_pyfunction!(legend, module)?)?;
     module.add_function(wrap_pyfunction!(addresses, module)?)?;
     module.add_function(wrap_pyfunction!(path_pairs, module)?)?;

@@ -1,14 +1,14 @@
 //! How cheap a packet can be at all: the dumbbell of `--bench sim` by the barest program that has its events, in turn
 //! with our simulator, record off.
 //!
-//! The floor has the same three links (bottleneck, delay, way back), each a FIFO whose head alone is in one plain heap of
-//! events, beside the timers: three events for a segment and its share of an acknowledgement. Its flows are NewReno (RFC
-//! 6582) as barely as it goes: no SACK, no handshake, no payload, no host jitter, no record; an acknowledgement for two
-//! segments, or at once out of order; a timeout of 200 ms and the smoothed round trip, which goes back to the first
+//! The floor has the same three links (bottleneck, delay, way back), each a FIFO with its head alone in one plain heap
+//! of events, beside the timers: three events for a segment and its share of an acknowledgement. Its flows are the
+//! barest NewReno (RFC 6582): no SACK, no handshake, no payload, no host jitter, no record; an acknowledgement for two
+//! segments, or at once out of order; a timeout of 200 ms and the smoothed round trip, which falls back to the first
 //! segment outstanding.
 //!
 //! Run it by `cargo bench -p streamgauge-sim --bench floor`. Options: `--json`; numbers of flows instead of 2, 20, 200
-//! and 2,000; `--rounds=R`, 5 by default: each measures both in turn; medians are told.
+//! and 2,000; `--rounds=R`, 5 by default: each measures both in turn; medians are printed.
 
 mod dumbbell;
 
@@ -34,10 +34,10 @@ const NEVER: u64 = u64::MAX;
 #[derive(Clone, Copy)]
 struct Packet {
     at: u64,
-    /// When the segment was sent, or that which is acknowledged.
+    /// Time when the segment was sent, or that which is acknowledged.
     stamp: u64,
     flow: u32,
-    /// Of the segment, or the next that is expected.
+    /// Number of the segment, or of the next that is expected.
     seq: u32,
 }
 
@@ -50,13 +50,13 @@ struct Flow {
     /// Segments acknowledged since the window last grew in congestion avoidance.
     grown: u32,
     duplicates: u32,
-    /// The end of what fast recovery, or a timeout, repairs.
+    /// The end of the range that fast recovery, or a timeout, repairs.
     recover: u32,
     recovers: bool,
     backoff: u32,
     srtt: u64,
     resent: u64,
-    /// What the receiver expects.
+    /// The segment that the receiver expects.
     expected: u32,
     /// Segments that wait to be acknowledged.
     unacknowledged: u32,
@@ -74,7 +74,7 @@ struct Timer {
     entry: u64,
 }
 
-/// What an entry of the heap is for: one of the links by its place, else a timer.
+/// The target of an entry of the heap: one of the links by its place, else a timer.
 const BOTTLENECK: u32 = 0;
 const DOWN: u32 = 1;
 const UP: u32 = 2;
@@ -86,7 +86,7 @@ struct Floor {
     timers: Vec<[Timer; 2]>,
     heap: BinaryHeap<Reverse<(u64, u32)>>,
     links: [VecDeque<Packet>; 3],
-    /// When the bottleneck has sent all that it holds.
+    /// Time when the bottleneck has sent all that it holds.
     link_free: u64,
     per_segment_ns: u64,
     limit: usize,
@@ -133,7 +133,7 @@ impl Floor {
         floor
     }
 
-    /// Until `end`; data packets that the bottleneck has sent by then.
+    /// Runs until `end`; returns the data packets that the bottleneck has sent by then.
     fn run(&mut self, end: u64) -> u64 {
         while let Some(&Reverse((now, what))) = self.heap.peek()
             && now < end
@@ -175,7 +175,7 @@ impl Floor {
         }
     }
 
-    /// A segment arrives.
+    /// Handles a segment.
     fn data(&mut self, packet: Packet) {
         let flow = &mut self.flows[packet.flow as usize];
         let at = packet.seq.wrapping_sub(flow.expected);
@@ -212,7 +212,7 @@ impl Floor {
         self.set(index, 1, NEVER);
     }
 
-    /// An acknowledgement arrives (RFC 5681, RFC 6582).
+    /// Handles an acknowledgement (RFC 5681, RFC 6582).
     fn acknowledged(&mut self, packet: Packet) {
         let now = packet.at;
         let flow = &mut self.flows[packet.flow as usize];
@@ -252,7 +252,7 @@ impl Floor {
         self.fill(now, packet.flow);
     }
 
-    /// Sends what the window lets out, and sets the timer.
+    /// Sends the segments that the window lets out, and sets the timer.
     fn fill(&mut self, now: u64, index: u32) {
         loop {
             let flow = &mut self.flows[index as usize];
@@ -268,7 +268,7 @@ impl Floor {
         self.set(index, 0, now + ((flow.srtt + LEAST_TIMEOUT_NS) << flow.backoff));
     }
 
-    /// The retransmission timer: back to the first segment outstanding.
+    /// Handles the retransmission timer: returns to the first segment outstanding.
     fn time_out(&mut self, now: u64, index: u32) {
         let flow = &mut self.flows[index as usize];
         if flow.next > flow.una {
@@ -280,7 +280,7 @@ impl Floor {
         self.fill(now, index);
     }
 
-    /// As our simulator has it: a timer that moves later leaves its entry where it is.
+    /// Sets a timer as our simulator does: one that moves later leaves its entry where it is.
     fn set(&mut self, flow: u32, which: usize, at: u64) {
         let timer = &mut self.timers[flow as usize][which];
         timer.wanted = at;
@@ -323,14 +323,14 @@ impl Flow {
     }
 }
 
-/// Where a segment is in [`Flow::ahead`].
+/// Returns where a segment is in [`Flow::ahead`].
 fn place(seq: u32) -> (usize, u64) {
     let at = seq % WINDOW;
     ((at / 64) as usize, 1 << (at % 64))
 }
 
-/// Nanoseconds a packet, the share of what the bottleneck could carry that arrived once, and what was sent again, per
-/// data packet that left the bottleneck.
+/// Nanoseconds a packet, the share of the bottleneck's capacity that arrived once, and the retransmissions, per data
+/// packet that left the bottleneck.
 #[derive(Clone, Copy)]
 struct Cost {
     ns: f64,
@@ -372,7 +372,7 @@ fn main() -> ExitCode {
     let (mut json, mut rounds, mut numbers) = (false, ROUNDS, Vec::new());
     for arg in std::env::args().skip(1) {
         match arg.as_str() {
-            // What cargo adds.
+            // An argument that cargo adds.
             "--bench" => {}
             "--json" => json = true,
             text => match (text.strip_prefix("--rounds=").map(str::parse), text.parse()) {

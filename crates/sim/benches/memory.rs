@@ -1,9 +1,9 @@
-//! What an idle flow costs in memory: bytes allocated and not yet freed, by the allocator's own count, with the
+//! The cost of an idle flow in memory: bytes allocated and not yet freed, by the allocator's own count, with the
 //! connection open, after it has carried data and everything is acknowledged.
 //!
-//! Flows start, send what fits their send buffer of 64 kB and are paused; long after, one packet of another flow
-//! passes, and what lives then is counted. The difference between 4,000 such flows and 1,000 is divided by 3,000, so
-//! what a trial needs once is left out. The same with flows that have yet to start.
+//! Flows start, send as much as fits their send buffer of 64 kB and are paused; long after, one packet of another flow
+//! passes, and the live bytes are counted then. The difference between 4,000 such flows and 1,000 is divided by 3,000,
+//! so memory that a trial needs once is left out. The same with flows that have yet to start.
 //!
 //! Run it by `cargo bench -p streamgauge-sim --bench memory`; `--json` for one line of JSON.
 
@@ -44,7 +44,7 @@ const FEW: usize = 1_000;
 const MANY: usize = 4_000;
 const LENGTH: Duration = Duration::from_secs(60);
 
-/// Notes what lives whenever a packet leaves the path.
+/// Notes the live bytes whenever a packet leaves the path.
 struct LastLook(usize);
 
 impl Recorder for LastLook {
@@ -63,7 +63,7 @@ fn main() -> ExitCode {
     let mut json = false;
     for arg in std::env::args().skip(1) {
         match arg.as_str() {
-            // What cargo adds.
+            // An argument that cargo adds.
             "--bench" => {}
             "--json" => json = true,
             _ => {
@@ -85,10 +85,10 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Bytes that each further flow costs at the end of a trial, flows starting at `start`.
+/// Returns the bytes that each further flow costs at the end of a trial, flows starting at `start`.
 fn per_flow(start: Duration) -> f64 {
     let live = |flows: usize| {
-        // The plan is the caller's and counts for nothing: what lives before the trial is taken off.
+        // The plan is the caller's and does not count: memory live before the trial is subtracted.
         let plan = plan(flows, start);
         let before = LIVE.load(Relaxed);
         let (summary, look) = streamgauge_sim::run(&plan, LastLook(0)).expect("the plan is sound");
@@ -103,7 +103,7 @@ fn per_flow(start: Duration) -> f64 {
 const SEND_BUFFER: u64 = 65_536;
 
 fn plan(flows: usize, start: Duration) -> TrialPlan {
-    let stage = |name: &str, kind| StageSpec { name: name.into(), kind };
+    let stage = |name: &str, kind| StageSpec { name: name.into(), kind, changes: vec![] };
     let delay = |name| stage(name, StageKind::Delay(DelaySpec::constant(Duration::from_millis(10))));
     let bottleneck = BottleneckSpec {
         rate: RateSpec::Constant(BitRate::from_bps(10_000_000_000)),
@@ -150,6 +150,8 @@ fn plan(flows: usize, start: Duration) -> TrialPlan {
         relays: Vec::new(),
         host_jitter: Duration::ZERO,
         tcp_sample: None,
+        limits: Default::default(),
         keep: Keep::Metrics,
+        marks: vec![],
     }
 }

@@ -1,4 +1,4 @@
-//! What a packet costs: user + system CPU time until all files are closed, per data packet that leaves the down
+//! The cost of a packet: user + system CPU time until all files are closed, per data packet that leaves the down
 //! bottleneck, with the record as shipped and with it off.
 //!
 //! N NewReno flows over 10 Mbit/s (N x 0.5 Mbit/s above 20 flows), a queue of 1 BDP, 20 ms round trip, host
@@ -6,8 +6,8 @@
 //! side by side in this run.
 //!
 //! Run it by `cargo bench -p streamgauge-sim --bench sim`. Options: `--json`; numbers of flows instead of 2, 20, 200
-//! and 2,000; `--off` or `--on` for one half alone, which leaves the threads out; `--rounds=R` of which the least
-//! counts, 3 by default. `benches/simulators.py` runs it beside ns-3.
+//! and 2,000; `--off` or `--on` for one half alone, which leaves the threads out; `--rounds=R` (the least counts), 3 by
+//! default. `benches/simulators.py` runs it beside ns-3.
 
 mod dumbbell;
 
@@ -20,10 +20,10 @@ use dumbbell::{MOST_FLOWS, cpu_us, plan, rate_bps};
 use streamgauge_base::Duration;
 use streamgauge_plan::{Keep, TrialPlan};
 
-/// The least of so many measurements is reported, unless asked otherwise.
+/// The least of this many measurements is reported, unless asked otherwise.
 const ROUNDS: usize = 3;
 
-/// What the command line asks for.
+/// The command line's options.
 struct Options {
     flows: Vec<u64>,
     json: bool,
@@ -37,7 +37,7 @@ impl Options {
         let mut options = Options { flows: Vec::new(), json: false, off: true, on: true, rounds: ROUNDS };
         for arg in args {
             match arg.as_str() {
-                // What cargo adds.
+                // An argument that cargo adds.
                 "--bench" => {}
                 "--json" => options.json = true,
                 "--off" => options.on = false,
@@ -104,7 +104,7 @@ struct Cost {
     packets: u64,
     /// Rows per data packet; 0 with the record off.
     rows: f64,
-    /// Bytes that arrived, as a share of what the bottleneck could carry of full segments.
+    /// Bytes that arrived, as a share of the full segments that the bottleneck could carry.
     goodput: f64,
     /// Segments sent again, per data packet.
     again: f64,
@@ -195,7 +195,7 @@ fn print_json(lines: &[Line], parallel: Option<&Parallel>) {
     println!("{report}");
 }
 
-/// The most memory that this process has had, in MB.
+/// Returns the most memory that this process has had, in MB.
 fn peak_memory_mb() -> f64 {
     let usage =
         nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_SELF).expect("it always works");

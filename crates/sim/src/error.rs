@@ -21,7 +21,7 @@ pub enum SimError {
     Plan {
         /// The key within the plan.
         key: String,
-        /// What is wrong and what would be right.
+        /// The fault and the remedy.
         what: String,
     },
 }

@@ -1,27 +1,28 @@
-//! Runs a plan and writes its record, or holds in memory what measuring reads of it.
+//! Runs a plan and writes its record, or holds in memory the parts of it that measuring reads.
 
 use std::path::Path;
 
 use streamgauge_base::{Direction, Event, Fate, FlowId, Item, PacketInfo, StageId};
 use streamgauge_plan::{Keep, Legend, TrialPlan};
 use streamgauge_record::{
-    EVENTS_FILE, Ledger, PACKETS_FILE, PacketTable, PacketWriter, PacketsInMemory, PacketsSummary,
-    RecordError, Told, events_in_memory, write_events,
+    EVENTS_FILE, EventSeries, Ledger, PACKETS_FILE, PacketTable, PacketWriter, PacketsInMemory,
+    PacketsSummary, RecordError, events_in_memory, write_events,
 };
 use streamgauge_systems::media::Contents;
 
+use crate::capture::Captured;
 use crate::error::SimError;
 use crate::recorder::Recorder;
 use crate::run::run_with;
 use crate::summary::Summary;
 
-/// Runs `plan` and writes as much of its record into `directory`, which exists, as `plan.keep` says:
+/// Runs `plan` and writes as much of its record into `directory`, which exists, as `plan.keep` selects:
 /// `packets.parquet` and `events.parquet`. Nothing is left of a record that could not be finished.
 pub fn simulate(plan: &TrialPlan, directory: &Path) -> Result<Summary, SimError> {
     simulate_with(plan, &Contents::NONE, directory)
 }
 
-/// As [`simulate`], of a plan that names `contents`.
+/// Simulates as [`simulate`], for a plan that names `contents`.
 pub fn simulate_with(plan: &TrialPlan, contents: &Contents, directory: &Path) -> Result<Summary, SimError> {
     let legend = Legend::of(plan);
     match plan.keep {
@@ -39,16 +40,29 @@ pub fn simulate_with(plan: &TrialPlan, contents: &Contents, directory: &Path) ->
     }
 }
 
-/// What measuring reads of a record that was never written.
+/// Simulates as [`simulate_with`] when it keeps packets, and writes all frames to `capture.pcapng` too.
+pub fn simulate_captured(
+    plan: &TrialPlan,
+    contents: &Contents,
+    directory: &Path,
+) -> Result<Summary, SimError> {
+    let legend = Legend::of(plan);
+    let packets = PacketWriter::create(&directory.join(PACKETS_FILE), &legend)?;
+    let recorder = Captured::create(directory, plan, Whole::new(packets, &legend))?;
+    let (summary, captured) = run_with(plan, contents, recorder)?;
+    captured.finish()?.finish(summary, directory, &legend)
+}
+
+/// The parts of a record that measuring reads, never written to a file.
 pub struct InMemory {
     /// As [`read_packet_table`](streamgauge_record::read_packet_table) would read it.
     pub packets: PacketTable,
-    /// As [`read_told`](streamgauge_record::read_told) would read it.
-    pub told: Vec<Told>,
+    /// As [`read_event_series`](streamgauge_record::read_event_series) would read it.
+    pub told: Vec<EventSeries>,
 }
 
-/// As [`simulate_with`] when it keeps packets, to the same summary and digests, but nothing is written: for trials that
-/// are measured and whose record is then dropped. `plan.keep` counts for nothing.
+/// Simulates as [`simulate_with`] when it keeps packets, to the same summary and digests, but nothing is written: for
+/// trials that are measured before their record is dropped. `plan.keep` counts for nothing.
 pub fn simulate_in_memory(plan: &TrialPlan, contents: &Contents) -> Result<(Summary, InMemory), SimError> {
     let legend = Legend::of(plan);
     let whole = Whole::new(PacketsInMemory::new(&legend), &legend);
@@ -62,7 +76,7 @@ pub fn simulate_in_memory(plan: &TrialPlan, contents: &Contents) -> Result<(Summ
     Ok((summary, InMemory { packets, told }))
 }
 
-/// Adds to a summary what became of all rows and events.
+/// Adds the account of all rows and events to a summary.
 fn account(summary: &mut Summary, packets: PacketsSummary, ledger: &Ledger, events_digest: String) {
     summary.events_digest = Some(events_digest);
     summary.imbalance = packets.balance.check(ledger);
@@ -85,9 +99,16 @@ impl Recorder for Events {
     fn event(&mut self, event: Event) {
         self.0.push(event);
     }
+    fn memory_bytes(&self) -> u64 {
+        event_bytes(&self.0)
+    }
 }
 
-/// Where the rows of a whole record go.
+fn event_bytes(events: &[Event]) -> u64 {
+    std::mem::size_of_val(events) as u64
+}
+
+/// The destination of the rows of a whole record.
 trait Rows {
     fn row(&mut self, fate: &Fate, info: &PacketInfo, direction: Direction) -> Result<(), RecordError>;
     fn made(&mut self, stage: StageId, from: &Item, made: &Item);
@@ -114,12 +135,13 @@ impl Rows for PacketsInMemory {
 }
 
 /// The whole record.
-struct Whole<P> {
+pub(crate) struct Whole<P> {
     packets: P,
-    /// The first thing that went wrong; nothing is taken after it.
+    /// The first error; nothing is written after it.
     error: Option<RecordError>,
     ledger: Ledger,
     events: Vec<Event>,
+    rows: u64,
 }
 
 impl<P: Rows> Recorder for Whole<P> {
@@ -127,6 +149,7 @@ impl<P: Rows> Recorder for Whole<P> {
 
     #[inline]
     fn row(&mut self, fate: &Fate, info: &PacketInfo, direction: Direction) {
+        self.rows += 1;
         if self.error.is_none() {
             self.error = self.packets.row(fate, info, direction).err();
         }
@@ -145,16 +168,29 @@ impl<P: Rows> Recorder for Whole<P> {
     fn event(&mut self, event: Event) {
         self.events.push(event);
     }
+    fn memory_bytes(&self) -> u64 {
+        self.rows * PacketTable::ROW_BYTES + event_bytes(&self.events)
+    }
 }
 
 impl<P> Whole<P> {
-    fn new(packets: P, legend: &Legend) -> Self {
-        Whole { packets, error: None, ledger: Ledger::new(legend), events: Vec::new() }
+    /// Returns the events so far.
+    pub(crate) fn events(&self) -> &[Event] {
+        &self.events
+    }
+
+    pub(crate) fn new(packets: P, legend: &Legend) -> Self {
+        Whole { packets, error: None, ledger: Ledger::new(legend), events: Vec::new(), rows: 0 }
     }
 }
 
 impl Whole<PacketWriter> {
-    fn finish(self, mut summary: Summary, directory: &Path, legend: &Legend) -> Result<Summary, SimError> {
+    pub(crate) fn finish(
+        self,
+        mut summary: Summary,
+        directory: &Path,
+        legend: &Legend,
+    ) -> Result<Summary, SimError> {
         if let Some(error) = self.error {
             return Err(error.into());
         }

@@ -1,7 +1,8 @@
-//! One end of a flow: its machine, its channels, and what the machine may do to the world.
+//! One end of a flow: its machine, its channels, and the effects that the machine may have.
 
+use std::borrow::Cow;
 use streamgauge_base::{Chunk, Duration, Ecn, Event, FlowId, Instant};
-use streamgauge_systems::{App, Carrier, ChannelId, Input, Io, Peer};
+use streamgauge_systems::{App, Carrier, ChannelId, Envelope, Input, Io, Peer};
 use streamgauge_transport::tcp;
 
 use crate::channels::{Channels, Counts, Said, Start};
@@ -15,15 +16,15 @@ use crate::store::Body;
 pub struct Endpoint {
     app: Box<dyn App + Send>,
     channels: Channels,
-    /// When the machine wants to be called; [`STIRRED`] if it has had input since it was last asked.
+    /// Time when the machine is next due; [`NEW_INPUT`] if it has had input since it was last asked.
     app_due: Instant,
-    /// What the host adds to the next timer.
+    /// The host's addition to the next timer.
     pub timer_jitter: Duration,
 }
 
-/// In the place of a time: the machine may have events, and another time. One that wants to be called then is asked
-/// again, which does no harm.
-const STIRRED: Instant = Instant::ZERO;
+/// In the place of a time: the machine may have events, and another time. An endpoint that is due then is asked again,
+/// which does no harm.
+const NEW_INPUT: Instant = Instant::ZERO;
 
 struct HostIo<'a, R> {
     now: Instant,
@@ -44,8 +45,11 @@ impl<R: Recorder> Io for HostIo<'_, R> {
         self.channels.peer(channel)
     }
 
-    fn send(&mut self, channel: ChannelId, datagram: Chunk) {
-        self.channels.send(self.now, channel, datagram, self.network);
+    fn send_as(&mut self, channel: ChannelId, datagram: Chunk, how: Envelope) {
+        match how.departs.filter(|&at| at > self.now) {
+            Some(at) => self.channels.keep(at, channel, datagram, how.ecn),
+            None => self.channels.send(self.now, channel, datagram, how.ecn, self.network),
+        }
     }
 
     fn write(&mut self, channel: ChannelId, chunk: Chunk) -> usize {
@@ -78,12 +82,12 @@ impl<R: Recorder> Io for HostIo<'_, R> {
 }
 
 impl Endpoint {
-    /// The end that has these links.
+    /// Makes the end that has these links.
     pub fn new(app: Box<dyn App + Send>, links: PeerLinks) -> Self {
-        Endpoint { app, channels: Channels::new(links), app_due: STIRRED, timer_jitter: Duration::ZERO }
+        Endpoint { app, channels: Channels::new(links), app_due: NEW_INPUT, timer_jitter: Duration::ZERO }
     }
 
-    /// The flow starts: the channels that it begins with are opened.
+    /// Starts the flow: the channels that it begins with are opened.
     pub fn open(&mut self, now: Instant, start: &Start) {
         self.channels.start(now, start);
     }
@@ -92,45 +96,54 @@ impl Endpoint {
     fn input<R: Recorder>(&mut self, now: Instant, input: Input<'_>, network: &mut Network<R>) {
         let Endpoint { app, channels, .. } = self;
         app.handle(now, input, &mut HostIo { now, channels, network });
-        self.app_due = STIRRED;
+        self.app_due = NEW_INPUT;
     }
 
-    /// Gives the machine `input` and does what follows from it.
+    /// Gives the machine `input` and performs the consequences.
     pub fn handle<R: Recorder>(&mut self, now: Instant, input: Input<'_>, network: &mut Network<R>) {
         self.input(now, input, network);
         self.settle(now, network);
     }
 
-    /// A packet is soon to arrive: with thousands of flows, what it will touch is in no near cache.
+    /// Prefetches for a packet that will soon arrive: with thousands of flows, the memory that it will touch is in no
+    /// near cache.
     #[inline]
     pub fn prefetch(&self) {
         prefetch(&*self.app);
         self.channels.prefetch();
     }
 
-    /// A packet arrives across the path, with these ECN bits. What no channel waits for the host answers itself, or drops.
-    pub fn receive<R: Recorder>(&mut self, now: Instant, mut body: Body, ecn: Ecn, network: &mut Network<R>) {
+    /// Handles a packet across the path, with these ECN bits; `at`: it reached the host, which looks now. The host
+    /// itself answers, or drops, a packet that no channel waits for.
+    pub fn receive<R: Recorder>(
+        &mut self,
+        now: Instant,
+        mut body: Body,
+        (ecn, at): (Ecn, Instant),
+        network: &mut Network<R>,
+    ) {
         if let Body::Segment(ports, segment) = &mut body {
             segment.ecn = ecn;
             self.channels.segment(now, *ports, segment, false, network);
             return self.settle(now, network);
         }
-        self.receive_other(now, body, false, network);
+        self.receive_other(now, body, (ecn, at), false, network);
     }
 
-    /// A packet arrives from an end at the same side.
+    /// Handles a packet from an end at the same side.
     pub fn receive_local<R: Recorder>(&mut self, now: Instant, body: Body, network: &mut Network<R>) {
         if let Body::Segment(ports, segment) = &body {
             self.channels.segment(now, *ports, segment, true, network);
             return self.settle(now, network);
         }
-        self.receive_other(now, body, true, network);
+        self.receive_other(now, body, (Ecn::NotEct, now), true, network);
     }
 
     fn receive_other<R: Recorder>(
         &mut self,
         now: Instant,
         body: Body,
+        (ecn, at): (Ecn, Instant),
         locally: bool,
         network: &mut Network<R>,
     ) {
@@ -154,19 +167,20 @@ impl Endpoint {
         };
         let Some(channel) = channel else { return };
         self.channels.counts.received_bytes += datagram.len() as u64;
-        self.handle(now, Input::Datagram(channel, &datagram), network);
+        self.handle(now, Input::Datagram { on: channel, bytes: &datagram, ecn, at }, network);
     }
 
-    /// A timer has expired.
+    /// Handles an expired timer.
     pub fn timeout<R: Recorder>(&mut self, now: Instant, network: &mut Network<R>) {
         self.channels.timeout(now);
+        self.channels.send_due(now, network);
         if self.app_due <= now {
             self.input(now, Input::Timeout, network);
         }
         self.settle(now, network);
     }
 
-    /// Lets connections speak until nobody has anything left to say.
+    /// Lets connections emit events until none has any left.
     fn settle<R: Recorder>(&mut self, now: Instant, network: &mut Network<R>) {
         self.channels.touch_due(now, &mut network.pending);
         loop {
@@ -185,13 +199,14 @@ impl Endpoint {
         }
     }
 
-    /// The machine may have events. It has none if it has had no input since it was last asked for all of them.
+    /// Returns whether the machine may have events. It has none if it has had no input since it was last asked for all
+    /// of them.
     #[inline]
-    pub fn is_stirred(&self) -> bool {
-        self.app_due == STIRRED
+    pub fn has_new_input(&self) -> bool {
+        self.app_due == NEW_INPUT
     }
 
-    /// The machine's next event; after the last its time is known.
+    /// Returns the machine's next event; after the last its time is known.
     pub fn poll_event(&mut self) -> Option<Event> {
         let event = self.app.poll_event();
         if event.is_none() {
@@ -200,7 +215,13 @@ impl Endpoint {
         event.map(|event| Event { flow: Some(self.channels.flow()), ..event })
     }
 
-    /// When the machine or one of its connections wants to be called.
+    /// Returns when a datagram that waits for its time leaves.
+    #[inline]
+    pub fn next_departure(&self) -> Instant {
+        self.channels.next_departure()
+    }
+
+    /// Returns when the machine or one of its connections is next due.
     #[inline]
     pub fn poll_timeout(&mut self) -> Instant {
         self.channels.poll_timeout().min(self.app_due)
@@ -212,18 +233,20 @@ impl Endpoint {
         self.channels.kept()
     }
 
-    /// What the machine's bytes came to.
+    /// Returns the totals of the machine's bytes.
     pub fn counts(&self) -> Counts {
         self.channels.counts
     }
 
-    /// Of each open stream across the path: under whose name it is, the server's and the player's port of all but a flow's
-    /// own first, the name of its congestion controller, its figures.
-    pub fn open_streams(&self) -> impl Iterator<Item = (FlowId, Option<[u16; 2]>, &'static str, tcp::Stats)> {
+    /// Returns for each open stream across the path: the flow that counts it, the server's and the player's port of all
+    /// but a flow's own first, the name of its congestion controller, its figures.
+    pub fn open_streams(
+        &self,
+    ) -> impl Iterator<Item = (FlowId, Option<[u16; 2]>, Cow<'static, str>, tcp::Stats)> {
         self.channels.open_streams()
     }
 
-    /// The figures of its first stream, with the counts of all.
+    /// Returns the figures of its first stream, with the counts of all.
     pub fn tcp_stats(&self) -> Option<tcp::Stats> {
         self.channels.tcp_stats()
     }

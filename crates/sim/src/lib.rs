@@ -9,13 +9,18 @@
 
 #![deny(unsafe_code)]
 
+mod budget;
+mod capture;
 mod channels;
 mod error;
 mod files;
+mod frame;
 mod host;
 mod lingering;
 mod many;
 mod network;
+#[cfg(unix)]
+mod paced;
 mod peers;
 mod pending;
 mod ports;
@@ -33,13 +38,15 @@ mod table;
 mod timers;
 
 pub use error::SimError;
-pub use files::{InMemory, simulate, simulate_in_memory, simulate_with};
+pub use files::{InMemory, simulate, simulate_captured, simulate_in_memory, simulate_with};
 pub use many::simulate_many;
+#[cfg(unix)]
+pub use paced::{inherited, simulate_live};
 pub use reassembly::HostCounts;
-pub use recorder::Recorder;
+pub use recorder::{Recorder, Steer};
 pub use replay::{PathPlan, Replay, replay};
 pub use run::{run, run_machines, run_made, run_with};
 pub use summary::{EndedBy, FlowSummary, Hosts, RelaySummary, Summary, TcpSummary};
 
-/// Goes up whenever the same plan and seed would give another record.
-pub const MODEL_VERSION: u32 = 16;
+/// Version of the model; it is raised whenever the same plan and seed would give another record.
+pub const MODEL_VERSION: u32 = 21;

@@ -15,7 +15,7 @@ pub const TIME_WAIT: Duration = Duration::from_secs(60);
 #[derive(Debug, Default)]
 pub struct Lingering {
     open: BTreeMap<Address, Lingerer>,
-    /// In order of time; some may be gone, or be of a later connection with the same ports.
+    /// In order of time; some may be closed, or be of a later connection with the same ports.
     until: VecDeque<(Instant, Address)>,
 }
 
@@ -23,28 +23,28 @@ pub struct Lingering {
 struct Lingerer {
     connection: Box<Connection>,
     until: Instant,
-    /// It has a port of the host's choosing, which nobody else gets meanwhile.
+    /// Whether it has a port of the host's choosing, which no other connection gets meanwhile.
     keeps_port: bool,
 }
 
-/// What a segment of such a connection came to.
+/// The result of a segment of such a connection.
 #[derive(Debug)]
 pub enum Answer {
-    /// These go out.
+    /// Segments that are sent.
     Segments(Vec<Segment>),
     /// The connection has ended for good, by a reset; the port that it kept is free.
     Gone(Option<u16>),
 }
 
 impl Lingering {
-    /// `connection` is over; whether it keeps its port from others.
+    /// Adds `connection`, which is over; whether it keeps its port from others.
     pub fn insert(&mut self, now: Instant, address: Address, connection: Box<Connection>, keeps_port: bool) {
         let until = now + TIME_WAIT;
         self.open.insert(address, Lingerer { connection, until, keeps_port });
         self.until.push_back((until, address));
     }
 
-    /// A segment for `address`; `None` if nothing lingers there.
+    /// Handles a segment for `address`; `None` if nothing lingers there.
     pub fn receive(&mut self, now: Instant, address: Address, segment: &Segment) -> Option<Answer> {
         let connection = &mut self.open.get_mut(&address)?.connection;
         connection.handle(now, segment);
@@ -60,7 +60,7 @@ impl Lingering {
         self.open.remove(&address).filter(|one| one.keeps_port).map(|_| address.own)
     }
 
-    /// Forgets those whose time is over, until one kept its port, which is free; call until `None`.
+    /// Forgets those past their time, until one kept its port, which is free; call until `None`.
     pub fn expire(&mut self, now: Instant) -> Option<u16> {
         while let Some(&(until, address)) = self.until.front().filter(|(until, _)| *until <= now) {
             self.until.pop_front();
@@ -73,7 +73,7 @@ impl Lingering {
         None
     }
 
-    /// How many there are.
+    /// Returns how many there are.
     #[cfg(test)]
     pub fn len(&self) -> usize {
         self.open.len()

@@ -11,7 +11,7 @@ use crate::error::SimError;
 use crate::files::simulate;
 use crate::summary::Summary;
 
-/// Runs each plan into its directory, on `threads` threads or one a core, and returns what [`simulate`] did, in
+/// Runs each plan into its directory, on `threads` threads or one a core, and returns the results of [`simulate`], in
 /// the order given. Trials share nothing, so their records do not depend on the number of threads.
 pub fn simulate_many(
     trials: &[(TrialPlan, PathBuf)],

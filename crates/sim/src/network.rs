@@ -1,4 +1,4 @@
-//! Both directions of the path, and what becomes of the packets in them.
+//! Both directions of the path, and the fates of the packets in them.
 
 use std::collections::VecDeque;
 
@@ -8,30 +8,30 @@ use streamgauge_base::{
     packet_flags,
 };
 use streamgauge_path::spec::{PathSpec, StageKind, StageSpec};
-use streamgauge_path::{Departure, Path};
+use streamgauge_path::{Change, Departure, Path};
 use streamgauge_plan::direction_name;
 use streamgauge_record::Classifier;
 
 use crate::error::SimError;
-use crate::peers::{Line, PeerLink};
+use crate::peers::PeerLink;
 use crate::pending::Pending;
 use crate::reassembly::{HostCounts, Reassembly};
-use crate::recorder::Recorder;
+use crate::recorder::{Recorder, Steer};
 use crate::store::{Body, Handle, Store};
 
-/// The longest IP packet that a host sends: what Ethernet carries.
+/// The longest IP packet that a host sends: Ethernet's limit.
 const HOST_MTU: u32 = 1500;
 
-/// What of a datagram goes into one packet: as much as fits, in units of 8 bytes (RFC 791 section 3.2).
+/// The part of a datagram in one packet: as much as fits, in units of 8 bytes (RFC 791 section 3.2).
 const FRAGMENT_PAYLOAD: u32 = (HOST_MTU - IPV4_HEADER_BYTES) & !7;
 
-/// From one machine to another at the same side of the path: what a switch and two hosts take.
+/// From one machine to another at the same side of the path: the delay of a switch and two hosts.
 const LOCAL_DELAY: Duration = Duration::from_micros(20);
 
-/// A packet that the receiving host passes on. What it carries stays in the store until somebody looks at it.
+/// A packet that the receiving host passes on. Its content stays in the store until it is read.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrived {
-    /// When it left the path.
+    /// Time when it left the path.
     pub at: Instant,
     pub flow: FlowId,
     /// As the path left them.
@@ -42,7 +42,7 @@ pub struct Arrived {
 /// A packet between two machines at one side of the path, which is no traffic of it.
 #[derive(Debug)]
 pub struct Local {
-    /// When it arrives.
+    /// Time when it arrives.
     pub at: Instant,
     /// At this endpoint.
     pub to: u32,
@@ -52,18 +52,18 @@ pub struct Local {
 /// The path, with the packets inside it.
 pub struct Network<R> {
     paths: [Path; 2],
-    /// Of each direction: the stage at which packets enter, at the end and at the router.
+    /// Per direction: the stage at which packets enter, at the end and at the router.
     entries: [[StageId; 2]; 2],
     pub fates: NetworkSink<R>,
-    /// Of the end in hand.
+    /// Pending work of the end in hand.
     pub pending: Pending,
     classifier: Classifier,
-    /// The hosts that receive what comes down, and what comes up.
+    /// The hosts that receive packets of down, and of up.
     hosts: [Reassembly; 2],
-    /// In order of arrival, as all take as long.
+    /// In order of arrival, as all have the same delay.
     pub local: VecDeque<Local>,
     next_id: u64,
-    /// When a packet of a subject last entered or left.
+    /// Time when a packet of a subject last entered or left.
     pub last_crossing: Instant,
     /// By flow: it is no subject, and a trial may end beside it.
     beside: Box<[bool]>,
@@ -120,7 +120,22 @@ impl<R: Recorder> Network<R> {
         })
     }
 
-    /// Packets of these flows, by their numbers, do not keep the trial from ending.
+    /// Paces as [`Recorder::pace`].
+    pub fn pace(&mut self, now: Instant, done: Instant) -> Steer {
+        let held = self.paths.each_ref().map(|path| {
+            path.stages().iter().map(|stage| stage.depth().bytes).find(|&bytes| bytes > 0).unwrap_or(0)
+        });
+        self.fates.recorder.pace(now, done, held)
+    }
+
+    /// Changes stages' settings at `at`.
+    pub fn change(&mut self, at: Instant, changes: &[(usize, usize, Change)]) {
+        for &(way, place, change) in changes {
+            self.paths[way].schedule(place, at, change);
+        }
+    }
+
+    /// Leaves out packets of these flows, by their numbers: they do not keep the trial from ending.
     pub fn leave_out(&mut self, beside: Box<[bool]>) {
         self.beside = beside;
     }
@@ -132,18 +147,19 @@ impl<R: Recorder> Network<R> {
         }
     }
 
-    /// A packet is sent by `link`; see [`Network::send_across`].
+    /// Sends a packet by `link`; see [`Network::send_across`].
     #[inline]
     pub fn send(&mut self, now: Instant, link: &PeerLink, hash: u32, body: Body) {
         match link.local {
-            None => self.send_across(now, link.line, hash, body),
+            None => self.send_across(now, link, hash, body),
             Some(to) => self.local.push_back(Local { at: now + LOCAL_DELAY, to, body }),
         }
     }
 
-    /// A packet of `line` is sent into the path. `hash` tells its connection. What is too long for the host's own link is sent in
-    /// fragments; routers may cut up whatever is sent, as if the host's path MTU discovery were off.
-    fn send_across(&mut self, now: Instant, line: Line, hash: u32, body: Body) {
+    /// Sends a packet of `link` into the path. `hash` identifies its connection. A packet too long for the host's own
+    /// link is sent in fragments; routers may cut up any packet, as if the host's path MTU discovery were off.
+    fn send_across(&mut self, now: Instant, link: &PeerLink, hash: u32, body: Body) {
+        let line = &link.line;
         let ecn = match &body {
             Body::Segment(_, segment) => segment.ecn,
             _ => line.ecn,
@@ -166,17 +182,17 @@ impl<R: Recorder> Network<R> {
             PacketInfo { kind, flags: 0, header_bytes: 0, payload_bytes, seq: None, connection: None }
         };
         let (protocol, ports, ip_bytes) = (body.protocol(), body.ports(), body.ip_bytes());
-        // As Linux sends TCP, whose path MTU discovery (RFC 1191 section 3) asks for it.
+        // As Linux sends TCP, where path MTU discovery (RFC 1191 section 3) asks for it.
         let fragment = if protocol == Protocol::Tcp { Fragment::WHOLE_DF } else { Fragment::WHOLE };
         let number = PacketId(self.next_id);
         let mut item =
             Item { hash, ports, ecn, protocol, fragment, ..Item::new(number, line.flow, ip_bytes) };
         self.next_id += 1;
         if ip_bytes > HOST_MTU {
-            return self.send_in_fragments(now, line, item, body, info);
+            return self.send_in_fragments(now, link, item, body, info);
         }
         item.body = self.fates.store.insert(body, info, 1);
-        self.enter(now, line, item);
+        self.enter(now, link, item);
     }
 
     #[cold]
@@ -187,7 +203,14 @@ impl<R: Recorder> Network<R> {
     }
 
     #[cold]
-    fn send_in_fragments(&mut self, now: Instant, line: Line, whole: Item, body: Body, info: PacketInfo) {
+    fn send_in_fragments(
+        &mut self,
+        now: Instant,
+        link: &PeerLink,
+        whole: Item,
+        body: Body,
+        info: PacketInfo,
+    ) {
         let payload = whole.ip_bytes - IPV4_HEADER_BYTES;
         let body = self.fates.store.insert(body, info, payload.div_ceil(FRAGMENT_PAYLOAD));
         for offset in (0..payload).step_by(FRAGMENT_PAYLOAD as usize) {
@@ -195,12 +218,17 @@ impl<R: Recorder> Network<R> {
             let fragment = Fragment::part((offset / 8) as u16, offset + bytes < payload);
             let ip_bytes = bytes + IPV4_HEADER_BYTES;
             let bytes = ip_bytes + ETHERNET_HEADER_BYTES;
-            self.enter(now, line, Item { body, fragment, ip_bytes, bytes, ..whole });
+            self.enter(now, link, Item { body, fragment, ip_bytes, bytes, ..whole });
         }
     }
 
     #[inline]
-    fn enter(&mut self, now: Instant, line: Line, item: Item) {
+    fn enter(&mut self, now: Instant, link: &PeerLink, item: Item) {
+        let line = &link.line;
+        if R::FRAMES {
+            let NetworkSink { store, recorder, .. } = &mut self.fates;
+            recorder.sent(now, link, &item, store.body(item.body));
+        }
         let entry = self.entries[line.direction as usize][usize::from(line.at_router)];
         self.fates.recorder.entered(entry, line.flow, item.bytes);
         self.crossed(now, line.flow);
@@ -212,14 +240,14 @@ impl<R: Recorder> Network<R> {
         }
     }
 
-    /// When [`Network::receive`] has something to do.
+    /// Returns when [`Network::receive`] next has an event.
     #[inline]
     pub fn next_event(&self, direction: Direction) -> Instant {
         self.paths[direction as usize].next_event().unwrap_or(Instant::FAR_FUTURE)
     }
 
-    /// The next packet that the receiving host passes on of those that have left the path. `None` too where a packet
-    /// left and went no further.
+    /// Returns the next packet that the receiving host passes on of those that have left the path. `None` too where a
+    /// packet left but the host did not pass it on.
     #[inline]
     pub fn receive(&mut self, now: Instant, direction: Direction) -> Option<Arrived> {
         let Departure { item, at } = self.leave(now, direction)?;
@@ -241,21 +269,25 @@ impl<R: Recorder> Network<R> {
         let departure = self.paths[direction as usize].dequeue(now, &mut self.fates)?;
         self.fates.recorder.left(direction, departure.item.flow, departure.item.bytes);
         self.crossed(now, departure.item.flow);
+        if R::FRAMES {
+            let NetworkSink { store, recorder, .. } = &mut self.fates;
+            recorder.arrived(departure.at, direction, &departure.item, store.body(departure.item.body));
+        }
         Some(departure)
     }
 
-    /// What the hosts that receive in `direction` did beside delivering.
+    /// Returns the receiving hosts' counts in `direction`, other than of deliveries.
     pub fn host_counts(&self, direction: Direction) -> HostCounts {
         self.hosts[direction as usize].counts
     }
 
-    /// The trial ends at `now`.
+    /// Ends the trial at `now`.
     pub fn finish(&mut self, now: Instant) {
         for direction in [Direction::Down, Direction::Up] {
             let path = &mut self.paths[direction as usize];
             debug_assert_eq!(path.clamped(), 0, "the clock never goes back");
             path.finish(now, &mut self.fates);
-            // What leaves at the very end has left, though nobody looks at it any more.
+            // A packet that leaves at the very end has left, though no host reads it any more.
             while let Some(departure) = self.leave(now, direction) {
                 self.fates.store.release(departure.item.body);
             }

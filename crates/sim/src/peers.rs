@@ -5,23 +5,23 @@ use streamgauge_systems::Peer;
 
 use crate::store::NO_RELAY;
 
-/// Where an endpoint's packets go.
+/// The way of an endpoint's packets.
 #[derive(Clone, Copy, Debug)]
 pub struct Line {
     pub flow: FlowId,
     pub direction: Direction,
-    /// It is the flow's server, or a relay at the servers' side.
+    /// Whether it is the flow's server, or a relay at the servers' side.
     pub serves: bool,
     /// They enter at the bottleneck.
     pub at_router: bool,
-    /// What their ECN field says where no TCP decides.
+    /// Their ECN field where no TCP decides.
     pub ecn: Ecn,
 }
 
 /// From one end to another.
 #[derive(Clone, Copy, Debug)]
 pub struct PeerLink {
-    /// What its packets are on the path.
+    /// The identity of its packets on the path.
     pub line: Line,
     /// Between a relay and an end of a flow, that flow; else [`NO_RELAY`].
     pub user: u16,
@@ -34,14 +34,14 @@ pub struct PeerLink {
 /// The links of one end. By number: 0 is that of an end with one other end; a relay's count from 1, two for each of its
 /// flows: across the path, and at its own side.
 pub struct PeerLinks {
-    /// Whose events this end says.
+    /// The flow that this end's events belong to.
     pub flow: FlowId,
-    /// Of a relay, one that nothing is sent on.
+    /// For a relay, a link without packets.
     only: PeerLink,
     relayed: Option<Box<Relayed>>,
 }
 
-/// What a relay has.
+/// A relay's links.
 struct Relayed {
     /// Its flows, ascending.
     users: Vec<u16>,
@@ -50,12 +50,12 @@ struct Relayed {
 }
 
 impl PeerLinks {
-    /// Of an end of `flow` that has one other end.
+    /// Makes the links of an end of `flow` that has one other end.
     pub fn one(flow: FlowId, link: PeerLink) -> Self {
         PeerLinks { flow, only: link, relayed: None }
     }
 
-    /// Of the relay `flow`, whose packets are of `line`, with the links across the path and at its side of each of its
+    /// Makes the links of the relay `flow`, with packets of `line`, across the path and at its side for each of its
     /// users.
     pub fn of_relay(flow: FlowId, line: Line, users: Vec<[PeerLink; 2]>) -> Self {
         let only = PeerLink { line, user: NO_RELAY, local: None, addresses: [[0; 4]; 2] };
@@ -63,7 +63,7 @@ impl PeerLinks {
         PeerLinks { flow, only, relayed: Some(Box::new(relayed)) }
     }
 
-    /// The link with that number.
+    /// Returns the link with that number.
     #[inline]
     pub fn to(&self, whom: u32) -> &PeerLink {
         match &self.relayed {
@@ -75,7 +75,7 @@ impl PeerLinks {
         }
     }
 
-    /// The number of the link by which a packet came that has this [`PeerLink::user`].
+    /// Returns the number of the link that a packet with this [`PeerLink::user`] arrived by.
     #[inline]
     pub fn from(&self, user: u16, locally: bool) -> u32 {
         let Some(relayed) = &self.relayed else { return 0 };
@@ -83,19 +83,19 @@ impl PeerLinks {
         1 + 2 * place as u32 + u32::from(locally)
     }
 
-    /// The number of a relay's link to the server of that flow; `None` if it has no such flow.
+    /// Returns the number of a relay's link to the server of that flow; `None` if it has no such flow.
     pub fn upstream(&self, peer: Peer) -> Option<u32> {
         let relayed = self.relayed.as_ref()?;
         let exists = usize::from(peer.0) < relayed.users.len();
         exists.then(|| 1 + 2 * u32::from(peer.0) + u32::from(self.only.line.serves))
     }
 
-    /// Whether that is a relay's link to a server: there it goes, and nobody comes.
+    /// Returns whether that is a relay's link to a server: it only opens connections there and accepts none.
     pub fn leads_to_server(&self, whom: u32) -> bool {
         self.peer(whom).is_some_and(|peer| self.upstream(peer) == Some(whom))
     }
 
-    /// The flow of a relay's link.
+    /// Returns the flow of a relay's link.
     pub fn peer(&self, whom: u32) -> Option<Peer> {
         Some(Peer(((whom.checked_sub(1)?) / 2) as u16))
     }

@@ -1,16 +1,16 @@
-//! What has yet to be settled of an end of a flow.
+//! Pending work of an end of a flow.
 
 use std::collections::VecDeque;
 
 use streamgauge_systems::{ChannelError, ChannelId};
 
-/// What has yet to be settled of the end in hand; empty between two.
+/// Pending work of the end in hand; empty between two.
 #[derive(Debug, Default)]
 pub struct Pending {
-    /// Channels that may have something to say: mostly one alone.
+    /// Channels that may have events: mostly one alone.
     first: Option<ChannelId>,
     touched: VecDeque<ChannelId>,
-    /// The one that is being listened to until it has said everything.
+    /// The channel that is being polled until it has no more events.
     current: Option<ChannelId>,
     /// Channels that could not be opened.
     pub refused: VecDeque<(ChannelId, ChannelError)>,
@@ -29,7 +29,7 @@ impl Pending {
         }
     }
 
-    /// The next channel to listen to.
+    /// Returns the next channel to listen to.
     #[inline]
     pub fn next_touched(&mut self) -> Option<ChannelId> {
         self.current = self.first.take();

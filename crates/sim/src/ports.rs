@@ -10,8 +10,8 @@ const RANGE: (u16, u16) = (32_768, 60_999);
 /// The port of a host's first connection; any of the range would do.
 pub const FIRST_EPHEMERAL_PORT: u16 = 40_000;
 
-/// The ports of the connections that a host opens, taken in order and round and round: one that has become free is
-/// taken last.
+/// The ports of the connections that a host opens, used in order and round and round: one that has become free is used
+/// last.
 #[derive(Debug)]
 pub struct EphemeralPorts {
     next: u16,
@@ -25,7 +25,7 @@ impl Default for EphemeralPorts {
 }
 
 impl EphemeralPorts {
-    /// The next that is free, in no connection and in no TIME-WAIT, and that `others` does not say is taken.
+    /// Returns the next that is free: in no connection and in no TIME-WAIT, and not reported as used by `others`.
     pub fn take(&mut self, others: impl Fn(u16) -> bool) -> Result<u16, ChannelError> {
         let (first, last) = RANGE;
         for _ in first..=last {
@@ -38,13 +38,13 @@ impl EphemeralPorts {
         Err(ChannelError::NoPort { first, last })
     }
 
-    /// How many are taken.
+    /// Returns how many are in use.
     #[cfg(test)]
     pub fn len(&self) -> usize {
         self.taken.len()
     }
 
-    /// `port` is free again.
+    /// Frees `port`.
     pub fn release(&mut self, port: u16) {
         self.taken.remove(&port);
     }

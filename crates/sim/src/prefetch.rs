@@ -1,9 +1,9 @@
 //! A hint to the processor, which changes no result.
 
-/// Bytes that come into the cache at once.
+/// Bytes that one fetch brings into the cache.
 const LINE: usize = 64;
 
-/// Has `value` brought into the nearest cache while the program goes on; nothing on processors other than x86-64.
+/// Has `value` brought into the nearest cache while the program continues; nothing on processors other than x86-64.
 #[inline]
 pub fn prefetch<T: ?Sized>(value: &T) {
     #[cfg(target_arch = "x86_64")]

@@ -1,4 +1,4 @@
-//! What a receiving host does with fragments and with corrupted packets, as Linux does it.
+//! A receiving host's handling of fragments and of corrupted packets, as in Linux.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -11,12 +11,12 @@ use crate::store::{Handle, Store};
 /// section 3.2 leaves it open and RFC 1122 section 3.3.2 asks for 60 to 120 s).
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What the hosts at one end of the path did beside delivering; the names are those of the kernel's counters.
+/// Counts of the hosts at one end of the path, other than of deliveries; the names are those of the kernel's counters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct HostCounts {
     /// Datagrams put together from fragments (Ip ReasmOKs).
     pub reassembled: u64,
-    /// Datagrams given up because a fragment did not come in time, or two of them overlapped (Ip ReasmFails).
+    /// Datagrams given up because a fragment did not arrive in time, or two of them overlapped (Ip ReasmFails).
     pub reassembly_failed: u64,
     /// Datagrams and segments thrown away for their checksum (UdpInCsumErrors, TcpInCsumErrors, IcmpInCsumErrors).
     pub checksum_errors: u64,
@@ -25,7 +25,7 @@ pub struct HostCounts {
 /// The receiving hosts of one direction.
 #[derive(Debug, Default)]
 pub struct Reassembly {
-    /// By packet number, which stands for source, destination, protocol and identification: copies share it.
+    /// By packet number, in place of source, destination, protocol and identification: copies share it.
     open: BTreeMap<PacketId, Datagram>,
     /// In order of time; some may be complete already, or be followed by another of the same number.
     deadlines: VecDeque<(Instant, PacketId)>,
@@ -44,7 +44,7 @@ struct Datagram {
     length: Option<u32>,
 }
 
-/// What a fragment is to those that are here.
+/// The relation of a fragment to those that are here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fit {
     New(usize),
@@ -53,8 +53,8 @@ enum Fit {
 }
 
 impl Datagram {
-    /// A fragment whose every byte is here is a duplicate; one that overlaps otherwise is an attack or another
-    /// datagram (RFC 5722 section 3, which Linux follows for IPv4 too).
+    /// Compares a fragment: it is a duplicate if every byte of it is here; one that overlaps otherwise is an attack or
+    /// another datagram (RFC 5722 section 3, which Linux follows for IPv4 too).
     fn fit(&self, from: u32, to: u32) -> Fit {
         let at = self.have.partition_point(|range| range.1 <= from);
         match self.have.get(at) {
@@ -65,7 +65,7 @@ impl Datagram {
     }
 
     fn add(&mut self, at: usize, from: u32, to: u32) {
-        // One run of bytes that came in order is one range.
+        // One run of bytes that arrived in order is one range.
         match at.checked_sub(1).map(|before| &mut self.have[before]) {
             Some(before) if before.1 == from => before.1 = to,
             _ => self.have.insert(at, (from, to)),
@@ -78,8 +78,8 @@ impl Datagram {
 }
 
 impl Reassembly {
-    /// `item`, corrupted or a fragment, arrives at `now`. The body to be delivered, if it completes one; its
-    /// reference is then the caller's, and all others are released.
+    /// Handles `item`, corrupted or a fragment, which arrives at `now`. The body to be delivered, if it completes one;
+    /// its reference is then the caller's, and all others are released.
     pub fn arrive(&mut self, now: Instant, item: &Item, store: &mut Store) -> Option<Handle> {
         self.expire(now, store);
         if item.fragment.is_whole() {
@@ -141,7 +141,7 @@ impl Reassembly {
         }
     }
 
-    /// The trial ends at `now`: what is incomplete is neither a success nor a failure.
+    /// Ends the trial at `now`: an incomplete datagram is neither a success nor a failure.
     pub fn finish(&mut self, now: Instant, store: &mut Store) {
         self.expire(now, store);
         while let Some((_, datagram)) = self.open.pop_first() {
@@ -169,8 +169,8 @@ mod tests {
             Bed { store: Store::default(), hosts: Reassembly::default() }
         }
 
-        /// A datagram of `payload` IP payload bytes, cut at `cuts` (units of 8 bytes); the body has a reference
-        /// for each piece.
+        /// Cuts a datagram of `payload` IP payload bytes at `cuts` (units of 8 bytes); the body has a reference for
+        /// each piece.
         fn cut(&mut self, id: u64, payload: u32, cuts: &[u16]) -> Vec<Item> {
             let (kind, header_bytes) = (PacketKind::Media, 8);
             let info = PacketInfo {
@@ -204,7 +204,7 @@ mod tests {
         let mut bed = Bed::new();
         let pieces = bed.cut(0, 4008, &[185, 370]);
         assert!(!bed.arrive(0, &pieces[0]) && !bed.arrive(29, &pieces[2]));
-        // Too late: it opens the datagram anew, and that is not complete.
+        // Too late: it starts a new datagram, and that is not complete.
         assert!(!bed.arrive(30, &pieces[1]));
         assert_eq!(bed.hosts.counts, HostCounts { reassembly_failed: 1, ..Default::default() });
         assert_eq!(bed.store.len(), 1);

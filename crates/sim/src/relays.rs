@@ -1,4 +1,4 @@
-//! Who talks to whom where flows go through relays.
+//! The peers of each end where flows pass through relays.
 
 use streamgauge_base::{Direction, Ecn, FlowId};
 use streamgauge_plan::{
@@ -9,17 +9,17 @@ use crate::error::SimError;
 use crate::peers::{Line, PeerLink, PeerLinks};
 use crate::store::NO_RELAY;
 
-/// The place of a relay among endpoints: behind both ends of every flow.
+/// Returns the place of a relay among endpoints: behind both ends of every flow.
 pub fn endpoint(plan: &TrialPlan, relay: usize) -> usize {
     2 * plan.flows.len() + relay
 }
 
-/// Of a server if it `serves`, else of a player.
+/// Makes the line of a server if it `serves`, else of a player.
 fn line(flow: FlowId, direction: Direction, serves: bool) -> Line {
     Line { flow, direction, serves, at_router: false, ecn: Ecn::NotEct }
 }
 
-/// The links of the server and of the player of the flow `id`.
+/// Returns the links of the server and of the player of the flow `id`.
 pub fn links(plan: &TrialPlan, id: FlowId, flow: &FlowSpec) -> [PeerLinks; 2] {
     let own = addresses(id.0, flow.entry, flow.direction);
     let (server, player) = (own.server.octets(), own.player.octets());
@@ -36,7 +36,7 @@ pub fn links(plan: &TrialPlan, id: FlowId, flow: &FlowSpec) -> [PeerLinks; 2] {
     let at = plan.relays[nth].at;
     let its = relay_address(relay.0, at).octets();
     let near = Some(endpoint(plan, nth) as u32);
-    // What crosses the path is the relay's where it shares it, between itself and the servers.
+    // Packets that cross the path are the relay's where it shares it, between itself and the servers.
     let (down, to_server_end, to_player_end) = match at {
         RelaySide::Client => (relay, None, near),
         RelaySide::Server => (id, near, None),
@@ -48,7 +48,7 @@ pub fn links(plan: &TrialPlan, id: FlowId, flow: &FlowSpec) -> [PeerLinks; 2] {
     ]
 }
 
-/// The links of the relay at that place.
+/// Returns the links of the relay at that place.
 pub fn relay_links(plan: &TrialPlan, nth: usize, relay: &RelaySpec) -> PeerLinks {
     let id = plan.relay_id(nth);
     let own = relay_address(id.0, relay.at).octets();
@@ -84,7 +84,7 @@ enum Receiver {
 }
 
 impl Receivers {
-    /// `None` where no flow goes through a relay.
+    /// Returns the relays; `None` where no flow passes through one.
     pub fn of(plan: &TrialPlan) -> Option<Self> {
         if plan.relays.is_empty() {
             return None;
@@ -105,7 +105,7 @@ impl Receivers {
         Some(Receivers(flows.chain(relays).collect()))
     }
 
-    /// Which endpoint a packet is for that names `user`.
+    /// Returns the endpoint of a packet that names `user`.
     pub fn endpoint(&self, flow: FlowId, direction: Direction, user: u16) -> usize {
         match self.0[usize::from(flow.0)][direction as usize] {
             Receiver::Endpoint(index) => index,
@@ -123,17 +123,17 @@ pub fn check(plan: &TrialPlan) -> Result<(), SimError> {
             return Err(SimError::plan(key, format!("there is no relay {name:?}")));
         }
         if flow.entry == Entry::Router {
-            let what = "a flow that enters at the router goes through no relay; leave one of them out";
+            let what = "a flow that enters at the router passes no relay; remove one of them";
             return Err(SimError::plan(key, what));
         }
         if flow.direction == MediaWay::Up {
-            let what = "a flow whose media goes up goes through no relay; leave 'via' or 'direction: up' out";
+            let what = "a flow with upstream media passes no relay; remove 'via' or 'direction: up'";
             return Err(SimError::plan(key, what));
         }
     }
     for relay in &plan.relays {
         if plan.users(relay).next().is_none() {
-            let what = format!("no flow goes through it; add 'via: {}' to one, or leave it out", relay.name);
+            let what = format!("no flow passes it; add 'via: {}' to one, or remove it", relay.name);
             return Err(SimError::plan(format!("relays.{}", relay.name), what));
         }
     }

@@ -1,8 +1,8 @@
-//! A record checked against the path: what entered, entered again, must meet the same fates.
+//! A record checked against the path: its arrivals, entered again, must meet the same fates.
 //!
 //! A path is deterministic: its plan, its seed and its arrivals decide every departure, drop and mark to the
-//! nanosecond. A record of the emulator must therefore replay without a difference. One that does not was not
-//! made by the path that the plan describes, whatever the queue, the shaper or the loss model.
+//! nanosecond. A record of the emulator must therefore replay without a difference. A record that does not was not made
+//! by the path in the plan, with any queue, shaper or loss model.
 
 use std::path::Path as FilePath;
 
@@ -17,7 +17,7 @@ use streamgauge_record::{PacketRow, read_packets};
 
 use crate::error::SimError;
 
-/// What a replay needs of a trial's plan, whatever the rest of it says.
+/// The parts of a trial's plan that a replay needs, independent of the rest.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 pub struct PathPlan {
     /// The path.
@@ -26,7 +26,7 @@ pub struct PathPlan {
     pub seed: u64,
 }
 
-/// What a replay found.
+/// The result of a replay.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Replay {
     /// Packets that entered the path, a datagram's fragments one by one.
@@ -41,14 +41,13 @@ pub struct Replay {
 
 /// Replays the rows of `packets` (a `packets.parquet`) through a fresh path of `plan`.
 ///
-/// A row is what one stage decided about one packet: time of arrival and of departure or drop, outcome,
-/// cause, mark, corruption, what the stage held. What a packet was when it entered is told by its row at its
-/// first stage.
+/// A row is the decision of one stage about one packet: time of arrival and of departure or drop, outcome, cause, mark,
+/// corruption, the stage's content. A packet's state on entry is in its row at its first stage.
 ///
 /// # Errors
 ///
-/// If the file cannot be read or has an older schema, which lacks what a replay needs, or if the path cannot
-/// be built.
+/// Fails if the file cannot be read or has an older schema, which lacks fields that a replay needs, or if the path
+/// cannot be built.
 pub fn replay(plan: &PathPlan, packets: &FilePath) -> Result<Replay, SimError> {
     let mut recorded = Vec::new();
     read_packets(packets, |row| recorded.push(row.decided()))?;
@@ -75,7 +74,7 @@ fn replay_rows(plan: &PathPlan, rows: Vec<PacketRow>) -> Result<Replay, SimError
     let mut arrivals = Vec::new();
     let mut at = 0;
     for rows in recorded.chunk_by(|a, b| a.pkt == b.pkt) {
-        // The rows of a packet at the stage where it entered come first, its original before the copies.
+        // The rows of a packet at the stage where it entered are first, its original before the copies.
         let first = rows.chunk_by(|a, b| (a.stage, a.copy) == (b.stage, b.copy)).next().unwrap_or(rows);
         replayed.saw(&first[0]);
         let (mut place, ports) = (at, firewalls.ports(rows));
@@ -115,8 +114,8 @@ struct Arrival<'a> {
     ports: Ports,
 }
 
-/// Of each stage that blocks certain ports, one of these: a record has no ports, so that a packet's fate says whether it had
-/// one. That none passes which has one it cannot tell.
+/// Per stage that blocks certain ports, one of these: a record has no ports, so that a packet's fate shows whether it
+/// had one. That none with one of them passes, it cannot detect.
 struct Firewalls(Vec<Option<u16>>);
 
 impl Firewalls {
@@ -129,7 +128,7 @@ impl Firewalls {
         Firewalls(if ports.iter().any(Option::is_some) { ports } else { Vec::new() })
     }
 
-    /// What the packet of these `rows` had.
+    /// Returns the ports of the packet of these `rows`.
     fn ports(&self, rows: &[PacketRow]) -> Ports {
         if self.0.is_empty() {
             return Ports::NONE;
@@ -142,9 +141,9 @@ impl Firewalls {
 
 /// Puts them in the order in which they entered, from that of their numbers.
 ///
-/// A datagram has its number from its first fragment; others may come before the rest of it, in the same
-/// nanosecond too. Then, of those that entered at one stage, the record's order tells where it passed them at
-/// once, and elsewhere what its queue held.
+/// A datagram has its number from its first fragment; others may arrive before the rest of it, in the same nanosecond
+/// too. Then, among those that entered at one stage, the record's order shows the sequence where it passed them at
+/// once, and elsewhere the queue's content does.
 fn in_order(arrivals: &mut [Arrival]) {
     arrivals.sort_by_key(|arrival| arrival.rows[0].t_in);
     for equal in arrivals.chunk_by_mut(|a, b| a.rows[0].t_in == b.rows[0].t_in) {
@@ -183,9 +182,9 @@ impl ReplayPath {
         Ok(ReplayPath { path, first, bottleneck: first + at as u8, cut })
     }
 
-    /// What arrived, of a packet's `rows` at its first stage: a row each, since a host sends fragments one by
-    /// one, but those that the stage itself cut up belong together. Whether an arrival is cut up again or had
-    /// the stage's length already makes no difference to what leaves it.
+    /// Returns the arrivals of a packet's `rows` at its first stage: a row each, since a host sends fragments one by
+    /// one, but those that the stage itself cut up belong together. The departures are the same whether an arrival is
+    /// cut up again or had the stage's length already.
     fn arrivals<'a>(&self, rows: &'a [PacketRow]) -> impl Iterator<Item = &'a [PacketRow]> + use<'a> {
         let cut = self.cut.filter(|_| rows[0].stage == self.first);
         rows.chunk_by(move |row, _| {
@@ -194,11 +193,11 @@ impl ReplayPath {
         })
     }
 
-    /// Lets in what has these `rows` at its first stage: one, or one for each fragment made there.
+    /// Lets in the arrival with these `rows` at its first stage: one, or one for each fragment made there.
     fn enter(&mut self, rows: &[PacketRow], ports: Ports, fates: &mut Rows) {
         let (row, last) = (&rows[0], &rows[rows.len() - 1]);
         let header = row.wire_bytes - row.ip_bytes;
-        // All but the last fragment carry what lies between their offsets.
+        // All but the last fragment carry the bytes between their offsets.
         let ip_bytes = u32::from(last.fragment_offset - row.fragment_offset) * 8 + last.ip_bytes;
         let whole = row.flags & packet_flags::DONT_FRAGMENT != 0;
         let fragment = if whole {
@@ -239,7 +238,7 @@ fn protocol(code: u8) -> Protocol {
 /// The rows of a replay.
 struct Rows {
     rows: Vec<PacketRow>,
-    /// Of each packet the flags that tell its ECN bits on arrival, which the driver noted and not the path.
+    /// Per packet the flags for its ECN bits on arrival, which the driver noted and not the path.
     arrived: Vec<u16>,
 }
 
@@ -254,7 +253,7 @@ impl Rows {
     }
 }
 
-/// Numbers in a row that may be missing from a record without being taken for damage.
+/// Numbers in a row that may be missing from a record without counting as damage.
 const MOST_LOST: usize = 1 << 24;
 
 impl FateSink for Rows {
@@ -266,8 +265,8 @@ impl FateSink for Rows {
     fn changed(&mut self, _: StageId, _: Instant, _: &'static str, _: f64, _: &'static str) {}
 }
 
-/// How many rows of two sorted lists have no equal in the other, a pair of the same name counting once, and
-/// the first.
+/// Returns how many rows of two sorted lists have no equal in the other, a pair of the same name counting once, and the
+/// first.
 fn compare(
     recorded: &[PacketRow],
     replayed: &[PacketRow],
@@ -325,8 +324,8 @@ mod tests {
 
     use super::*;
 
-    /// A sender that is interrupted within a datagram: its second fragment comes after another's packet, which
-    /// has the higher number, or in the same nanosecond.
+    /// A sender that is interrupted within a datagram: its second fragment arrives after another's packet, which has
+    /// the higher number, or in the same nanosecond.
     #[test]
     fn fragments_with_others_between_them_replay() {
         for apart_ns in [1000, 0] {
@@ -337,7 +336,7 @@ mod tests {
     fn replay_with_others_between(apart_ns: u64) {
         let twice = StageKind::Duplicate(DuplicateSpec { probability: 0.3, switches: Vec::new() });
         let late = StageKind::Delay(DelaySpec::constant(Duration::from_nanos(5_000_000)));
-        let stage = |name: &str, kind| StageSpec { name: name.into(), kind };
+        let stage = |name: &str, kind| StageSpec { name: name.into(), kind, changes: vec![] };
         let slow = StageKind::Bottleneck(BottleneckSpec {
             rate: RateSpec::Constant(BitRate::from_bps(40_000_000)),
             shaper: ShaperSpec::Serial,

@@ -16,27 +16,28 @@ use streamgauge_systems::{
 };
 
 use crate::MODEL_VERSION;
+use crate::budget::Budget;
 use crate::channels::{Opening, Roots, Start};
 use crate::error::SimError;
 use crate::host::Endpoint;
 use crate::network::{Arrived, Network};
 use crate::peers::PeerLinks;
-use crate::recorder::Recorder;
+use crate::recorder::{Recorder, Steer};
 use crate::relays::{self, Receivers};
 use crate::sampler::{self, Sampler};
 use crate::settings::Settings;
 use crate::summary::{EndedBy, FlowSummary, Hosts, RelaySummary, Summary};
 use crate::timers::Timers;
 
-/// Runs `plan` to its end and hands rows and events to `recorder`, which comes back with the summary. The
-/// summary's record fields are empty: they are for whoever closes the record.
+/// Runs `plan` to its end and hands rows and events to `recorder`, which is returned with the summary. The summary's
+/// record fields are empty: the caller that closes the record fills them.
 ///
 /// Same plan and seed, same rows and events in the same order, on every machine.
 pub fn run<R: Recorder>(plan: &TrialPlan, recorder: R) -> Result<(Summary, R), SimError> {
     run_with(plan, &Contents::NONE, recorder)
 }
 
-/// As [`run`], of a plan that names `contents`.
+/// Runs as [`run`], for a plan that names `contents`.
 pub fn run_with<R: Recorder>(
     plan: &TrialPlan,
     contents: &Contents,
@@ -45,7 +46,7 @@ pub fn run_with<R: Recorder>(
     run_machines(plan, |spec| Ok(machines(spec, plan.seed, contents)?), recorder)
 }
 
-/// As [`run`], with machines of the caller's making for each flow, whatever the plan says that it runs.
+/// Runs as [`run`], with machines of the caller's making for each flow, in place of the plan's.
 pub fn run_machines<R: Recorder>(
     plan: &TrialPlan,
     machines: impl FnMut(&FlowSpec) -> Result<Machines, SimError>,
@@ -54,7 +55,7 @@ pub fn run_machines<R: Recorder>(
     run_made(plan, machines, |spec| Ok(relay_machine(spec, plan.seed)?), recorder)
 }
 
-/// As [`run_machines`], with relays of the caller's making too.
+/// Runs as [`run_machines`], with relays of the caller's making too.
 pub fn run_made<R: Recorder>(
     plan: &TrialPlan,
     machines: impl FnMut(&FlowSpec) -> Result<Machines, SimError>,
@@ -62,16 +63,17 @@ pub fn run_made<R: Recorder>(
     recorder: R,
 ) -> Result<(Summary, R), SimError> {
     let mut trial = Trial::new(plan, machines, relays, recorder)?;
-    let (end, ended_by) = trial.run(plan);
+    let (end, ended_by) = trial.run(plan)?;
     trial.sample(end);
     for (_, unseen) in trial.inboxes.iter_mut().flat_map(|inbox| inbox.drain(..)) {
         trial.network.fates.store.release(unseen.body);
     }
     trial.network.finish(end);
+    plan.marks_until(end).for_each(|mark| trial.network.fates.recorder.event(mark));
     Ok(trial.into_summary(plan, end, ended_by))
 }
 
-/// What the plan does to a flow at a time.
+/// A planned action on a flow at a time.
 #[derive(Clone, Copy, Debug)]
 enum Scheduled {
     Start,
@@ -82,14 +84,14 @@ enum Scheduled {
 struct Flow {
     /// Delays of its hosts.
     jitter: RandomStream,
-    /// What its server sends goes this way.
+    /// Packets of its server have this direction.
     media: Direction,
     /// Until it starts; flows that begin alike share them.
     openings: Option<Arc<Vec<Opening>>>,
 }
 
 impl Flow {
-    /// With the channels that it begins with. Its ends come behind the other `endpoints`.
+    /// Makes a flow with the channels that it begins with. Its ends are behind the other `endpoints`.
     fn new<const N: usize>(
         plan: &TrialPlan,
         name: &str,
@@ -110,7 +112,7 @@ impl Flow {
     }
 }
 
-/// What the last flow was made with, which the next mostly shares.
+/// The inputs of the last flow, which the next mostly shares.
 #[derive(Default)]
 struct Last {
     settings: Option<Settings>,
@@ -145,17 +147,20 @@ struct Trial<R> {
     next_scheduled: usize,
     /// Packets that have left the path of a direction and that the host has yet to look at.
     inboxes: [VecDeque<(Instant, Arrived)>; 2],
-    /// When the host looked, or will look, at the last packet of a direction.
+    /// Time when the host looked, or will look, at the last packet of a direction.
     last_look: [Instant; 2],
     host_jitter: Duration,
     sampler: Sampler,
+    budget: Budget,
     end: Instant,
+    /// Where the trial keeps to a pace: when the last thing happened.
+    done: Instant,
     idle: Option<Duration>,
     media_flow: Option<FlowId>,
     media_ended: bool,
 }
 
-/// What happens next.
+/// The next event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Next {
     Path(Direction),
@@ -175,12 +180,12 @@ impl<R: Recorder> Trial<R> {
         check(plan)?;
         let told = plan.flows.iter().map(|flow| (flow.role, protocols(flow)));
         let relays = plan.relays.iter().map(|relay| (plan.role_of(relay), relay_protocols(&relay.app)));
-        // Where nothing asks what packets carry, flows pay nothing for it.
+        // Where nothing reads the packets' content, flows do not pay for it.
         let reads = R::PACKETS || R::MESSAGES;
         let classifier = Classifier::new(told.chain(relays).take(if reads { usize::MAX } else { 0 }));
         let mut network = Network::new(&plan.path, plan.seed, classifier, recorder)?;
         if plan.until_idle.is_some() {
-            network.leave_out(plan.beside_the_subjects());
+            network.leave_out(plan.is_cross_traffic());
         }
         let mut flows = Vec::with_capacity(plan.flows.len() + plan.relays.len());
         let mut endpoints = Vec::with_capacity(2 * plan.flows.len() + plan.relays.len());
@@ -202,13 +207,13 @@ impl<R: Recorder> Trial<R> {
         for (nth, spec) in plan.relays.iter().enumerate() {
             let made = relay_machines(spec)?;
             let ends = [(made.app, relays::relay_links(plan, nth, spec))];
-            // Media of flows that go through relays comes down.
+            // Media of flows that pass through relays has the direction down.
             let media = Direction::Down;
             let begun = Flow::new(plan, &spec.name, &made.channels, media, &mut last, ends, &mut endpoints);
             flows.push(begun.map_err(|e| at_key("relays", &spec.name, e))?);
             agenda.push((Instant::ZERO, plan.relay_id(nth), Scheduled::Start));
         }
-        // Stable: what the plan does to a flow at one time it does in the plan's order.
+        // Stable: the plan's actions on a flow at one time keep the plan's order.
         agenda.sort_by_key(|&(time, flow, _)| (time, flow));
         Ok(Trial {
             network,
@@ -223,26 +228,44 @@ impl<R: Recorder> Trial<R> {
             last_look: [Instant::ZERO; 2],
             host_jitter: plan.host_jitter,
             sampler: Sampler::new(plan),
+            budget: Budget::new(plan.limits),
             end: at(plan.duration),
+            done: Instant::ZERO,
             idle: plan.until_idle,
             media_flow: flow_of(plan, plan.until_media_end.as_deref()),
             media_ended: false,
         })
     }
 
-    fn run(&mut self, plan: &TrialPlan) -> (Instant, EndedBy) {
+    fn run(&mut self, plan: &TrialPlan) -> Result<(Instant, EndedBy), SimError> {
         loop {
             let (now, next) = self.next();
+            if R::PACED {
+                match self.network.pace(now.min(self.end), self.done) {
+                    Steer::GoOn => {}
+                    Steer::Change(at, changes) => {
+                        self.network.change(at, &changes);
+                        continue;
+                    }
+                    Steer::Stop(at) => return Ok((at, EndedBy::Stopped)),
+                }
+                self.done = now;
+            }
             if let Some(idle) = self.idle {
                 // Flows that are yet to start, or to be resumed, are no idleness.
                 let last_scheduled = self.agenda.last().map_or(Instant::ZERO, |scheduled| scheduled.0);
                 let idle_at = self.network.last_crossing.max(last_scheduled) + idle;
                 if idle_at < now && idle_at < self.end {
-                    return (idle_at, EndedBy::Idle);
+                    return Ok((idle_at, EndedBy::Idle));
                 }
             }
             if now >= self.end {
-                return (self.end, EndedBy::Duration);
+                return Ok((self.end, EndedBy::Duration));
+            }
+            if self.budget.is_due() {
+                let fates = &self.network.fates;
+                let bytes = fates.recorder.memory_bytes() + fates.store.memory_bytes();
+                self.budget.check(now, plan.duration, bytes)?;
             }
             self.sample(now);
             match next {
@@ -269,18 +292,18 @@ impl<R: Recorder> Trial<R> {
                 Next::Scheduled => self.scheduled(now, plan),
             }
             if self.media_ended {
-                return (now, EndedBy::MediaEnd);
+                return Ok((now, EndedBy::MediaEnd));
             }
         }
     }
 
-    /// The place in `flows` of whose endpoint it is.
+    /// Returns the place in `flows` of the endpoint's owner.
     #[inline]
     fn owner(&self, endpoint: usize) -> usize {
         if endpoint < 2 * self.real_flows { endpoint / 2 } else { endpoint - self.real_flows }
     }
 
-    /// The endpoints of a flow or relay.
+    /// Returns the endpoints of a flow or relay.
     fn ends(&self, owner: usize) -> std::ops::Range<usize> {
         if owner < self.real_flows {
             return 2 * owner..2 * owner + 2;
@@ -289,7 +312,7 @@ impl<R: Recorder> Trial<R> {
         relay..relay + 1
     }
 
-    /// Which endpoint a packet of this direction is for.
+    /// Returns the endpoint of a packet of this direction.
     #[inline]
     fn receiver(&self, arrived: &Arrived, direction: Direction) -> usize {
         match &self.receivers {
@@ -304,7 +327,7 @@ impl<R: Recorder> Trial<R> {
         }
     }
 
-    /// The earliest thing to happen. At one time the path comes first, then hosts, then timers and the plan.
+    /// Returns the earliest event. At one time the path is first, then hosts, then timers and the plan.
     #[inline]
     fn next(&self) -> (Instant, Next) {
         let inbox = |direction: Direction| {
@@ -329,7 +352,7 @@ impl<R: Recorder> Trial<R> {
         earliest
     }
 
-    /// A path has something to do at `now`, perhaps to give a packet out.
+    /// Handles an event of a path at `now`, perhaps a packet that leaves it.
     #[inline]
     fn path(&mut self, now: Instant, direction: Direction) {
         let Some(arrived) = self.network.receive(now, direction) else { return };
@@ -343,6 +366,9 @@ impl<R: Recorder> Trial<R> {
         let look = *look;
         // Mostly nothing else happens before it does: that saves a turn of the loop.
         if look < self.next().0 && look < self.end {
+            if R::PACED {
+                self.done = look;
+            }
             self.sample(look);
             self.deliver(look, direction, arrived);
         } else {
@@ -354,7 +380,7 @@ impl<R: Recorder> Trial<R> {
         }
     }
 
-    /// Takes the samples of TCP that lie before `now`.
+    /// Records the samples of TCP that lie before `now`.
     #[inline]
     fn sample(&mut self, now: Instant) {
         if self.sampler.is_due(now) {
@@ -366,8 +392,12 @@ impl<R: Recorder> Trial<R> {
     fn take_samples(&mut self, now: Instant) {
         while let Some(at) = self.sampler.due(now) {
             let recorder = &mut self.network.fates.recorder;
-            for &end in self.sampler.servers() {
+            for &sampler::Sampled { end, without_first } in self.sampler.servers() {
                 for (flow, ports, controller, stats) in self.endpoints[end].open_streams() {
+                    // The first stream's samples alone are without ports.
+                    if without_first && ports.is_none() {
+                        continue;
+                    }
                     let connection = sampler::connection(controller, ports);
                     sampler::events(at, flow, connection, &stats).for_each(|event| recorder.event(event));
                 }
@@ -379,15 +409,15 @@ impl<R: Recorder> Trial<R> {
     fn deliver(&mut self, now: Instant, direction: Direction, arrived: Arrived) {
         let index = self.receiver(&arrived, direction);
         let body = self.network.fates.store.take(arrived.body);
-        self.endpoints[index].receive(now, body, arrived.ecn, &mut self.network);
+        self.endpoints[index].receive(now, body, (arrived.ecn, arrived.at), &mut self.network);
         self.after(now, index);
     }
 
-    /// An endpoint has done something: takes its events and its timer.
+    /// Collects the events and the timer of an endpoint after its step.
     #[inline]
     fn after(&mut self, now: Instant, index: usize) {
         let endpoint = &mut self.endpoints[index];
-        if endpoint.is_stirred() {
+        if endpoint.has_new_input() {
             while let Some(event) = endpoint.poll_event() {
                 self.media_ended |=
                     self.media_flow.is_some() && event.flow == self.media_flow && event.name == MEDIA_END;
@@ -396,6 +426,7 @@ impl<R: Recorder> Trial<R> {
         }
         let at = endpoint.poll_timeout();
         let at = if at < Instant::FAR_FUTURE { (at + endpoint.timer_jitter).max(now) } else { at };
+        let at = at.min(endpoint.next_departure());
         self.timers.set(index, at);
     }
 
@@ -464,11 +495,11 @@ impl<R: Recorder> Trial<R> {
     }
 }
 
-/// So many endpoints stay in the near caches by themselves: prefetching made 40 dearer by 3 %, and 4,000 cheaper by
-/// 4 % and more (docs/performance.md).
+/// Up to this many endpoints stay in the near caches by themselves: prefetching made 40 dearer by 3 %, and 4,000
+/// cheaper by 4 % and more (docs/performance.md).
 const NEAR_ENDPOINTS: usize = 256;
 
-/// A delay of 0 to `bound`.
+/// Draws a delay of 0 to `bound`.
 #[inline]
 fn draw(stream: &mut RandomStream, bound: Duration) -> Duration {
     if bound == Duration::ZERO {
@@ -489,7 +520,7 @@ fn at_key(kind: &str, name: &str, error: SimError) -> SimError {
     }
 }
 
-/// The longest trial: what an `i64` of nanoseconds in the record holds, with room.
+/// The longest trial: the range of an `i64` of nanoseconds in the record, with room.
 const MAX_DURATION: Duration = Duration::from_secs(100 * 365 * 86_400);
 
 fn check(plan: &TrialPlan) -> Result<(), SimError> {

@@ -4,19 +4,28 @@ use std::borrow::Cow;
 
 use streamgauge_base::{Duration, Event, FlowId, Instant};
 use streamgauge_plan::{RelaySide, TrialPlan};
-use streamgauge_systems::media_tcp;
+use streamgauge_systems::{begins_with_control, media_tcp};
 use streamgauge_transport::tcp::Stats;
 
-/// When the next samples are due, and under which names they go into the record.
+/// When the next samples are due, and their names in the record.
 ///
 /// It only reads: a trial's packets are the same with samples and without.
 #[derive(Debug)]
 pub struct Sampler {
     interval: Duration,
-    /// `FAR_FUTURE` if none are taken.
+    /// `FAR_FUTURE` if there are none.
     next: Instant,
-    /// Endpoints: the servers of flows whose media runs over TCP, and relays at their side.
-    servers: Vec<usize>,
+    servers: Vec<Sampled>,
+}
+
+/// An endpoint with a sampled TCP: the server of a flow with media over TCP, or a relay at that side.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sampled {
+    /// The endpoint's number.
+    pub end: usize,
+    /// Whether its flow's first stream is left out: it carries no media, and a mean over both streams would be of
+    /// neither.
+    pub without_first: bool,
 }
 
 impl Sampler {
@@ -24,21 +33,23 @@ impl Sampler {
     pub fn new(plan: &TrialPlan) -> Self {
         let interval = plan.tcp_sample.unwrap_or(Duration::MAX);
         let sampled = if plan.tcp_sample.is_some() { &plan.flows[..] } else { &[] };
-        let over_tcp = sampled.iter().map(|flow| media_tcp(&flow.app).is_some()).enumerate();
-        let flows = over_tcp.filter_map(|(flow, over_tcp)| over_tcp.then_some(2 * flow));
+        let over_tcp = sampled.iter().enumerate().filter(|(_, flow)| media_tcp(&flow.app).is_some());
+        let flows = over_tcp
+            .map(|(flow, plan)| Sampled { end: 2 * flow, without_first: begins_with_control(&plan.app) });
         let sampled = if plan.tcp_sample.is_some() { &plan.relays[..] } else { &[] };
         let relays = (2 * plan.flows.len()..).zip(sampled);
-        let relays = relays.filter_map(|(end, relay)| (relay.at == RelaySide::Server).then_some(end));
+        let relays = relays.filter(|(_, relay)| relay.at == RelaySide::Server);
+        let relays = relays.map(|(end, _)| Sampled { end, without_first: false });
         Sampler { interval, next: Instant::ZERO + interval, servers: flows.chain(relays).collect() }
     }
 
-    /// A sample must be taken before anything happens at `now`: what happens at its own time comes first.
+    /// Returns whether a sample must be taken before anything happens at `now`: events at its own time are first.
     #[inline]
     pub fn is_due(&self, now: Instant) -> bool {
         self.next < now
     }
 
-    /// The time of the sample that [`Sampler::is_due`].
+    /// Returns the time of the sample in [`Sampler::is_due`].
     pub fn due(&mut self, now: Instant) -> Option<Instant> {
         if !self.is_due(now) {
             return None;
@@ -48,22 +59,22 @@ impl Sampler {
         Some(at)
     }
 
-    /// Endpoints: the servers of flows whose media runs over TCP, and relays at their side.
-    pub fn servers(&self) -> &[usize] {
+    /// Returns the endpoints that are sampled.
+    pub fn servers(&self) -> &[Sampled] {
         &self.servers
     }
 }
 
-/// What a connection's samples give as their reason: its congestion controller, and, of a flow's second connection and
-/// those after it, the ports of server and player, as emu has them: `cubic 80:40001`.
-pub fn connection(controller: &'static str, ports: Option<[u16; 2]>) -> Cow<'static, str> {
+/// Returns the reason of a connection's samples: its congestion controller, and, from a flow's second connection on,
+/// the ports of server and player, as emu has them: `cubic 80:40001`.
+pub fn connection(controller: Cow<'static, str>, ports: Option<[u16; 2]>) -> Cow<'static, str> {
     match ports {
-        None => controller.into(),
+        None => controller,
         Some([server, player]) => format!("{controller} {server}:{player}").into(),
     }
 }
 
-/// A connection's state as events; what has no value yet is left out.
+/// Returns a connection's state as events; a figure without a value yet is left out.
 pub fn events(
     at: Instant,
     flow: FlowId,

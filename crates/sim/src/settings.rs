@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use streamgauge_plan::TcpSpec;
-use streamgauge_transport::tcp::{Config, CongestionControl, Hystart, Mechanisms};
+use streamgauge_transport::tcp::congestion::Marks;
+use streamgauge_transport::tcp::{Config, CongestionControl, EcnMode, Hystart, Mechanisms};
 
 use crate::error::SimError;
 
@@ -11,29 +12,31 @@ use crate::error::SimError;
 #[derive(Clone, PartialEq, Debug)]
 pub struct Settings {
     pub config: Arc<Config>,
-    pub controller: Controller,
 }
 
-/// A congestion controller, by its place among those with names.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Controller(u8);
-
-impl Controller {
-    pub fn name(self) -> &'static str {
-        CongestionControl::NAMED[usize::from(self.0)].0
-    }
-}
-
-/// The settings of a connection; refuses what no connection can work with.
+/// Returns the settings of a connection; refuses those that no connection can work with.
 pub fn settings(spec: &TcpSpec) -> Result<Settings, SimError> {
     let refused = |key: &str, what: String| Err(SimError::plan(format!("tcp.{key}"), what));
-    let name = spec.congestion_control.as_str();
-    let Some(place) = CongestionControl::NAMED.iter().position(|(known, _)| *known == name) else {
-        let known = names(CongestionControl::NAMED);
-        let what = format!("{name:?} is not simulated; give one of {known}, or run with --mode emu");
-        return refused("congestion_control", what);
+    let congestion = match CongestionControl::named(&spec.congestion_control) {
+        Ok(found) => found,
+        Err(why) => return refused("congestion_control", format!("{why}, or run with --mode emu")),
     };
-    let congestion = CongestionControl::NAMED[place].1;
+    let ecn = match (spec.ecn, spec.l4s) {
+        (false, _) => EcnMode::Off,
+        (true, false) => EcnMode::Classic,
+        (true, true) => EcnMode::L4s,
+    };
+    let name = congestion.name();
+    match congestion.marks() {
+        Marks::Counts if ecn != EcnMode::L4s => {
+            return refused("ecn", format!("congestion control {name} counts marks; write ecn: l4s"));
+        }
+        Marks::Echo if ecn == EcnMode::L4s => {
+            let what = format!("l4s needs a congestion control that counts marks, not {name}");
+            return refused("ecn", format!("{what}; give prague or dctcp, or write ecn: classic"));
+        }
+        _ => {}
+    }
     let Some(hystart) = Hystart::named(&spec.hystart) else {
         return refused("hystart", format!("{:?}; give one of {}", spec.hystart, names(Hystart::NAMED)));
     };
@@ -44,7 +47,7 @@ pub fn settings(spec: &TcpSpec) -> Result<Settings, SimError> {
             return refused("without", format!("{name:?} is no mechanism; give some of {known}"));
         }
     }
-    let fixed = spec.fixed_window.filter(|_| congestion == CongestionControl::Fixed);
+    let fixed = spec.fixed_window.filter(|_| congestion == CongestionControl::FIXED);
     let mss = u64::from(spec.mss);
     if !TcpSpec::MSS.contains(&spec.mss) {
         return refused("mss", format!("{mss} B; give {} to {} B", TcpSpec::MSS.start(), TcpSpec::MSS.end()));
@@ -75,13 +78,13 @@ pub fn settings(spec: &TcpSpec) -> Result<Settings, SimError> {
         fixed_window: fixed,
         initial_window: spec.initial_window,
         delayed_ack: spec.delayed_ack,
-        ecn: spec.ecn,
+        ecn,
         // As the engine's sockets: each write leaves at once (TCP_NODELAY).
         no_delay: true,
         mechanisms,
         ..Config::default()
     };
-    Ok(Settings { config: Arc::new(config), controller: Controller(place as u8) })
+    Ok(Settings { config: Arc::new(config) })
 }
 
 fn names<T>(named: &[(&str, T)]) -> String {

@@ -1,4 +1,4 @@
-//! Packets on their way. A path carries small items; what they carry stays here.
+//! Packets on their way. A path carries small items; their content stays here.
 
 use streamgauge_base::{self as base, Chunk, Direction, Headers, PacketInfo, Protocol, TransportHeader};
 use streamgauge_transport::tcp::Segment;
@@ -14,10 +14,10 @@ pub struct Ports {
     pub user: u16,
 }
 
-/// No relay sends the packet, and none takes it.
+/// No relay sends or receives the packet.
 pub const NO_RELAY: u16 = u16::MAX;
 
-/// What a packet carries above IP.
+/// A packet's content above IP.
 #[derive(Clone, Debug)]
 pub enum Body {
     /// UDP.
@@ -35,7 +35,7 @@ const IP_AND_8_BYTES: u32 = 20 + 8;
 const ECHO_SEQUENCE_BYTES: u32 = 2;
 
 impl Body {
-    /// What stands in the place of a body that has gone.
+    /// Returns the placeholder of a body that has been released.
     fn empty() -> Self {
         Body::Echo(Chunk::default())
     }
@@ -56,7 +56,7 @@ impl Body {
         }
     }
 
-    /// What a firewall sees.
+    /// Returns the ports as a firewall sees them.
     pub fn ports(&self) -> base::Ports {
         match self {
             Body::Datagram(Ports { from, to, .. }, _) | Body::Segment(Ports { from, to, .. }, _) => {
@@ -66,7 +66,7 @@ impl Body {
         }
     }
 
-    /// Tells the flow's connections apart by their ports, in both directions alike; 0 of what has no ports.
+    /// Identifies the flow's connections by their ports, in both directions alike; 0 without ports.
     pub fn connection(&self, direction: Direction) -> u64 {
         let (Body::Datagram(Ports { from, to, .. }, _) | Body::Segment(Ports { from, to, .. }, _)) = self
         else {
@@ -87,7 +87,7 @@ impl Body {
         }
     }
 
-    /// Bytes of the transport header.
+    /// Returns the bytes of the transport header.
     pub fn header_bytes(&self) -> u8 {
         match self {
             Body::Datagram(..) | Body::Echo(..) => 8,
@@ -95,7 +95,7 @@ impl Body {
         }
     }
 
-    /// Bytes above the transport header.
+    /// Returns the bytes above the transport header.
     pub fn payload_bytes(&self) -> u32 {
         match self {
             Body::Datagram(_, datagram) => datagram.len() as u32,
@@ -120,7 +120,7 @@ impl Body {
     }
 }
 
-/// Where a packet's body is: what [`Item::body`](streamgauge_base::Item::body) holds.
+/// Place of a packet's body: the value in [`Item::body`](streamgauge_base::Item::body).
 pub type Handle = u32;
 
 /// Places are reused, so nothing is allocated per packet.
@@ -128,7 +128,7 @@ pub type Handle = u32;
 pub struct Store {
     /// Those of free places are empty.
     bodies: Vec<Body>,
-    /// Of the body in the same place.
+    /// The notes of the body in the same place.
     notes: Vec<Note>,
     free: Vec<Handle>,
 }
@@ -164,30 +164,35 @@ impl Store {
         &self.notes[handle as usize].info
     }
 
-    /// [`Body::user`] of the body there.
+    /// Returns the body there.
+    pub fn body(&self, handle: Handle) -> &Body {
+        &self.bodies[handle as usize]
+    }
+
+    /// Returns [`Body::user`] of the body there.
     pub fn user(&self, handle: Handle) -> u16 {
         self.bodies[handle as usize].user()
     }
 
-    /// The body will be taken soon.
+    /// Prefetches a body that will soon be removed.
     #[inline]
     pub fn prefetch(&self, handle: Handle) {
         prefetch(&self.bodies[handle as usize]);
     }
 
-    /// One more item is of this body.
+    /// Counts one more item of this body.
     pub fn hold(&mut self, handle: Handle) {
         self.notes[handle as usize].references += 1;
     }
 
-    /// One item less is of this body; it goes with the last.
+    /// Releases one item of this body; the last releases the body.
     pub fn release(&mut self, handle: Handle) {
         if self.let_go(handle) {
             self.bodies[handle as usize] = Body::empty();
         }
     }
 
-    /// As [`Store::release`], and gives the body out: itself, or a copy where other items are of it.
+    /// Releases as [`Store::release`], and returns the body: itself, or a copy where other items are of it.
     #[inline]
     pub fn take(&mut self, handle: Handle) -> Body {
         if self.let_go(handle) {
@@ -197,7 +202,7 @@ impl Store {
         }
     }
 
-    /// Lets go of one reference, and of the place with the last one.
+    /// Drops one reference, and the place with the last one.
     #[inline]
     fn let_go(&mut self, handle: Handle) -> bool {
         let references = &mut self.notes[handle as usize].references;
@@ -207,6 +212,11 @@ impl Store {
             self.free.push(handle);
         }
         last
+    }
+
+    /// Returns the bytes of all places, free ones too; data that a body points to is shared and not counted.
+    pub fn memory_bytes(&self) -> u64 {
+        (self.bodies.capacity() * size_of::<Body>() + self.notes.capacity() * size_of::<Note>()) as u64
     }
 
     /// Bodies that are kept.

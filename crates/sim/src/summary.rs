@@ -1,4 +1,4 @@
-//! What a trial comes to, beside its record.
+//! The result of a trial, beside its record.
 
 use serde::Serialize;
 use streamgauge_record::BalanceRow;
@@ -16,6 +16,8 @@ pub enum EndedBy {
     MediaEnd,
     /// No packet had crossed the path for `until_idle`.
     Idle,
+    /// A steering client ended it.
+    Stopped,
 }
 
 /// A trial's figures. In JSON the keys are those of the fields.
@@ -23,7 +25,7 @@ pub enum EndedBy {
 pub struct Summary {
     /// [`crate::MODEL_VERSION`].
     pub model_version: u32,
-    /// When the trial ended, in seconds of trial time.
+    /// Time when the trial ended, in seconds of trial time.
     pub duration_s: f64,
     /// The same in nanoseconds.
     pub duration_ns: u64,
@@ -34,7 +36,7 @@ pub struct Summary {
     /// Each relay, in the order of the plan.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub relays: Vec<RelaySummary>,
-    /// What the hosts did beside delivering.
+    /// Counts of the hosts other than of deliveries.
     pub host: Hosts,
     /// Packets with payload that left down's bottleneck.
     pub bottleneck_packets: u64,
@@ -46,7 +48,7 @@ pub struct Summary {
     pub events_digest: Option<String>,
     /// The account of every stage and flow; empty if packets were not recorded.
     pub balance: Vec<BalanceRow>,
-    /// What does not add up in that account; empty in a valid trial.
+    /// Imbalances in that account; empty in a valid trial.
     pub imbalance: Vec<String>,
 }
 

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use streamgauge_base::Instant;
 use streamgauge_systems::ChannelId;
 
-/// With no more entries than this, looking at each is faster than an index.
+/// With at most this many entries, looking at each is faster than an index.
 const FEW: usize = 8;
 
-/// Whose packet it is.
+/// Addresses of the connection that a packet belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Address {
     pub protocol: u8,
@@ -24,7 +24,7 @@ pub struct Address {
 #[derive(Debug)]
 pub struct Table<T> {
     entries: Vec<Entry<T>>,
-    /// When the first wants to be called, unless that is `stale`.
+    /// Time when the first is due, unless that is `stale`.
     earliest: Instant,
     /// Once there are several; most ends have one channel all their life.
     several: Option<Box<Several>>,
@@ -32,11 +32,11 @@ pub struct Table<T> {
 
 #[derive(Debug, Default)]
 struct Several {
-    /// When each wants to be called; apart, as it is looked through. Of one alone `earliest` tells.
+    /// Time when each is due; apart, as it is looked through. For one alone `earliest` has the time.
     due: Vec<Instant>,
     /// `earliest` is no longer the least of these.
     stale: bool,
-    /// Of all entries; empty while they are few.
+    /// Index of all entries; empty while they are few.
     by_address: BTreeMap<Address, ChannelId>,
 }
 
@@ -44,9 +44,9 @@ struct Several {
 pub struct Entry<T> {
     pub id: ChannelId,
     pub address: Address,
-    /// The port of the other end that its packets go to; 0 if that is not known.
+    /// The port of the other end that its packets are sent to; 0 if that is not known.
     pub to: u16,
-    /// Of packets that leave here.
+    /// Hash of packets that leave here.
     pub hash: u32,
     pub carrier: T,
 }
@@ -58,7 +58,7 @@ impl<T> Default for Table<T> {
 }
 
 impl<T> Table<T> {
-    /// Room for `more`, and no more than that.
+    /// Reserves room for exactly `more`.
     pub fn reserve(&mut self, more: usize) {
         self.entries.reserve_exact(more);
     }
@@ -104,10 +104,10 @@ impl<T> Table<T> {
         entry
     }
 
-    /// Where the channel `id` is.
+    /// Returns the place of the channel `id`.
     #[inline]
     pub fn of(&self, id: ChannelId) -> Option<usize> {
-        // Until something has gone, each is at its number.
+        // Until an entry has been removed, each is at its number.
         let guess = id.0 as usize;
         if self.entries.get(guess).is_some_and(|entry| entry.id == id) {
             return Some(guess);
@@ -115,7 +115,7 @@ impl<T> Table<T> {
         self.entries.binary_search_by_key(&id, |entry| entry.id).ok()
     }
 
-    /// Where the channel with this address is.
+    /// Returns the place of the channel with this address.
     #[inline]
     pub fn find(&self, address: Address) -> Option<usize> {
         if self.entries.len() <= FEW {
@@ -138,7 +138,7 @@ impl<T> Table<T> {
         self.entries.iter()
     }
 
-    /// The channel wants to be called at `due`, and at no other time.
+    /// Makes the channel due at `due`, and at no other time.
     #[inline]
     pub fn set_due(&mut self, at: usize, due: Instant) {
         let Some(several) = &mut self.several else {
@@ -157,7 +157,7 @@ impl<T> Table<T> {
         }
     }
 
-    /// When the first of them wants to be called.
+    /// Returns when the first of them is due.
     #[inline]
     pub fn earliest(&mut self) -> Instant {
         if let Some(several) = self.several.as_mut().filter(|several| several.stale) {
@@ -167,7 +167,7 @@ impl<T> Table<T> {
         self.earliest
     }
 
-    /// When the one at that place wants to be called.
+    /// Returns when the one at that place is due.
     #[inline]
     pub fn due_at(&self, at: usize) -> Instant {
         match &self.several {
@@ -176,7 +176,7 @@ impl<T> Table<T> {
         }
     }
 
-    /// How many there are.
+    /// Returns how many there are.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
@@ -192,7 +192,7 @@ mod tests {
         Address { protocol: 6, own, peer, whom: 0 }
     }
 
-    /// Against the plainest table there is, around the number at which the index comes and goes.
+    /// Compares with the plainest table there is, around the number at which the index is made and dropped.
     #[test]
     fn whatever_comes_and_goes_is_found_by_number_and_by_address_and_in_time() {
         let mut draws = RandomStream::named(1, "table", "test");

@@ -5,13 +5,13 @@ use std::collections::BinaryHeap;
 
 use streamgauge_base::Instant;
 
-/// At most one live entry an endpoint. A timer that moves later leaves its entry where it is: it comes up early
-/// and is put back. So a retransmission timer that every acknowledgement restarts costs a heap operation a
-/// timeout, not one a packet.
+/// At most one live entry an endpoint. A timer that moves later leaves its entry where it is: it is reached early and
+/// is put back. A retransmission timer that every acknowledgement restarts therefore costs a heap operation a timeout,
+/// not one a packet.
 #[derive(Debug)]
 pub struct Timers {
     heap: BinaryHeap<Reverse<(Instant, u32)>>,
-    /// Per endpoint: when it wants to be called, and the time of its live entry; `FAR_FUTURE` for never.
+    /// Per endpoint: when it is due, and the time of its live entry; `FAR_FUTURE` for never.
     state: Vec<State>,
 }
 
@@ -27,7 +27,7 @@ impl Timers {
         Timers { heap: BinaryHeap::new(), state: vec![never; endpoints] }
     }
 
-    /// `endpoint` wants to be called at `at`, and at no other time.
+    /// Makes `endpoint` due at `at`, and at no other time.
     #[inline]
     pub fn set(&mut self, endpoint: usize, at: Instant) {
         let state = &mut self.state[endpoint];
@@ -38,7 +38,7 @@ impl Timers {
         }
     }
 
-    /// When [`Timers::pop`] has something to do.
+    /// Returns when [`Timers::pop`] next has an entry.
     #[inline]
     pub fn next(&self) -> Instant {
         self.heap.peek().map_or(Instant::FAR_FUTURE, |Reverse((at, _))| *at)
@@ -49,7 +49,7 @@ impl Timers {
         let Reverse((at, endpoint)) = self.heap.pop()?;
         let state = &mut self.state[endpoint as usize];
         if state.entry != at {
-            // An earlier entry has taken its place.
+            // An earlier entry has replaced it.
             return None;
         }
         if state.wanted > at {

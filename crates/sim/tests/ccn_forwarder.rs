@@ -13,7 +13,7 @@ use streamgauge_systems::ccn::{CcnForwarderSpec, CcnSettings, CcnSpec};
 use streamgauge_systems::media::{ClipSpec, LadderSpec, LevelSpec};
 use streamgauge_systems::{Relay, System};
 
-/// 10 s at 400 kbit/s.
+/// Makes a ladder of 10 s at 400 kbit/s.
 fn ladder() -> LadderSpec {
     let clip = ClipSpec {
         name: "test".into(),
@@ -27,16 +27,16 @@ fn ladder() -> LadderSpec {
     LadderSpec { name: "test".into(), segment: Duration::from_secs(2), video: vec![level], audio: None }
 }
 
-/// One views at 0 s, the next `after` seconds later, over 1 Mbit/s and faces over TCP.
+/// Makes two viewings, at 0 s and `after` seconds later, over 1 Mbit/s and faces over TCP.
 fn viewings(store_bytes: u64, at: RelaySide, after: u64) -> TrialPlan {
     let spec = CcnSpec { ladder: ladder(), tcp: Some(TcpSpec::default()), ..CcnSpec::usual() };
     viewings_of(spec, store_bytes, at, after)
 }
 
-/// The same over UDP, where the path loses so many packets of both directions.
+/// Makes the same over UDP, where the path loses packets of both directions with `probability`.
 fn by_udp(at: RelaySide, after: u64, probability: f64, fragmentation: Fragmentation) -> TrialPlan {
     let usual = CcnSpec::usual();
-    // A timer that is measured stalls less, and asks for what is only late.
+    // A measured timer stalls less, and asks again for packets that are only late.
     let lossy = probability > 0.0;
     let retransmission = if lossy { Retransmission::Rto } else { Retransmission::Lifetime };
     let network = CcnSettings { retransmission, interest_tries: 20, fragmentation, ..usual.network.clone() };
@@ -59,7 +59,7 @@ fn viewings_of(spec: CcnSpec, store_bytes: u64, at: RelaySide, after: u64) -> Tr
     plan
 }
 
-/// Bytes of payload by flow that crossed the bottleneck.
+/// Returns the bytes of payload by flow that crossed the bottleneck.
 fn crossed(rows: &Rows, flow: u16) -> u64 {
     let delivered = rows.at(flow, 0).filter(|(fate, ..)| fate.outcome == Outcome::Delivered);
     delivered.map(|(_, info, _)| u64::from(info.payload_bytes)).sum()
@@ -117,7 +117,7 @@ fn over_udp_a_forwarder_at_the_server_answers_each_player_under_its_flows_name()
         let (_, rows) = Rows::of(&by_udp(RelaySide::Server, 30, 0.0, fragmentation));
         assert!(crossed(&rows, 0) > 500_000 && crossed(&rows, 1) > 500_000);
         assert_eq!((crossed(&rows, 2), shown(&rows, 0), shown(&rows, 1)), (0, 250, 250));
-        // Who cuts them is the relay's to say, which sends them across the path.
+        // The relay, which sends them across the path, decides how they are cut.
         let cut = rows.rows.iter().any(|(fate, ..)| !fate.item.fragment.is_whole());
         assert_eq!(cut, fragmentation == Fragmentation::Ip);
     }
@@ -128,7 +128,7 @@ fn without_a_store_a_later_viewing_crosses_again_and_a_simultaneous_one_does_not
     let (_, rows) = Rows::of(&viewings(0, RelaySide::Client, 30));
     let twice = crossed(&rows, 2);
     assert!(twice > 1_000_000, "{twice}");
-    // Both ask at the same time: who asks second waits with the first.
+    // Both ask at the same time: the second waits with the first.
     let (_, rows) = Rows::of(&viewings(0, RelaySide::Client, 0));
     let once = crossed(&rows, 2);
     assert!((500_000..700_000).contains(&once), "{once}");

@@ -15,7 +15,7 @@ use streamgauge_plan::{TcpSpec, TrialPlan};
 use streamgauge_sim::{Summary, run_machines};
 use streamgauge_systems::{App, Carrier, Channel, ChannelId, CloseReason, Input, Io, Machines};
 
-/// 10 Mbit/s, 20 ms there and back, with a flow whose machines the test makes.
+/// Makes a path of 10 Mbit/s, 20 ms there and back, with a flow of machines that the test makes.
 fn wide(seconds: u64) -> TrialPlan {
     plan(path(10_000_000, Limit::Packets(200), 10), vec![bulk("x", "cubic", 1 << 20)], seconds, 1)
 }
@@ -34,7 +34,7 @@ fn trial(plan: &TrialPlan, client: Client, server: Server) -> (Summary, Rows) {
     run_machines(plan, |_| Ok(made.take().expect("one flow")), Rows::default()).unwrap()
 }
 
-/// The outcomes of so many connections, over a path, and the record.
+/// Returns the outcomes of so many connections, over a path, and the record.
 fn outcomes(
     plan: &TrialPlan,
     client: impl Fn(&Shared) -> Client,
@@ -49,8 +49,8 @@ fn outcomes(
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// Whoever closes first, whatever is lost, one after another or at once: each delivers its bytes once and in order,
-    /// and the same trial again is the same trial.
+    /// Either end may close first, with any loss, one after another or at once: each delivers its bytes once and in
+    /// order, and the same trial again is the same trial.
     #[test]
     fn each_connection_delivers_its_bytes_once_and_in_order(
         count in 1u32..40,
@@ -83,7 +83,7 @@ fn where_nobody_listens_a_connection_is_refused_within_a_round_trip() {
     let server = |seen: &Shared| Server::new(Some(listener(80, 1)), 100, Ending::First, seen);
     let (seen, record) = outcomes(&wide(10), client, server);
     assert_eq!(seen.outcomes.len(), 3);
-    assert!(seen.outcomes.iter().all(|one| one.end.starts_with("nobody listens on port 81")), "{seen:?}");
+    assert!(seen.outcomes.iter().all(|one| one.end.starts_with("no listener on port 81")), "{seen:?}");
     let refused = record.named("connection_refused");
     assert_eq!(refused.len(), 3);
     assert!(refused[0].at.as_nanos() < 21_000_000 && refused[0].reason == seen.outcomes[0].end);
@@ -106,11 +106,11 @@ fn a_reset_by_either_end_is_told_to_the_other() {
     assert!(seen.outcomes.iter().all(|one| one.end == "aborted" && one.bytes > 0), "{seen:?}");
 }
 
-/// What a machine was told, and when.
+/// The events of a machine, with their times.
 type Told = Arc<Mutex<Vec<(Instant, &'static str)>>>;
 
-/// An end of the flow's one stream, which the client opens: it writes something and finishes, and aborts the stream when it
-/// is told `quits`.
+/// An end of the flow's one stream, which the client opens: it writes something and finishes, and aborts the stream at
+/// the event `quits`.
 struct Quitter {
     is_client: bool,
     quits: &'static str,
@@ -166,12 +166,12 @@ impl App for Quitter {
     }
 }
 
-/// What the server and the client are told. The acknowledgement of the server's SYN is lost, so that the client's bytes
-/// with its FIN open the connection there.
+/// Returns the events of the server and of the client. The acknowledgement of the server's SYN is lost, so that the
+/// client's bytes with its FIN open the connection there.
 fn quitting(of_server: &'static str, of_client: &'static str) -> [Vec<(Instant, &'static str)>; 2] {
     let mut plan = wide(2);
     let lost = LossSpec { model: LossModel::List { packets: vec![1] }, switches: Vec::new() };
-    plan.path.up.insert(0, StageSpec { name: "loss".into(), kind: StageKind::Loss(lost) });
+    plan.path.up.insert(0, StageSpec { name: "loss".into(), kind: StageKind::Loss(lost), changes: vec![] });
     let ((server, by_server), (player, by_client)) =
         (Quitter::new(false, of_server), Quitter::new(true, of_client));
     let mut made = Some(Machines { channels: Vec::new(), server, player });
@@ -179,12 +179,12 @@ fn quitting(of_server: &'static str, of_client: &'static str) -> [Vec<(Instant, 
     [by_server, by_client].map(|told| std::mem::take(&mut *told.lock().unwrap()))
 }
 
-/// Whatever was about to be said of it.
+/// Pending events of it are dropped too.
 #[test]
 fn who_aborts_a_stream_is_told_nothing_more_of_it() {
     let names = |told: &[(Instant, &'static str)]| told.iter().map(|(_, name)| *name).collect::<Vec<_>>();
-    // A segment may be two things to say: that it is open, and that there are bytes. What closes after it has written sends
-    // its FIN by itself.
+    // A segment may be two events: that it is open, and that there are bytes. An end that closes after it has written
+    // sends its FIN by itself.
     let whole = quitting("", "");
     for told in &whole {
         assert_eq!(names(told), ["start", "opened", "readable", "finished"]);
@@ -195,7 +195,7 @@ fn who_aborts_a_stream_is_told_nothing_more_of_it() {
         assert_eq!(quitting(quits, "")[0], whole[0][..heard]);
         assert_eq!(quitting("", quits)[1], whole[1][..heard]);
     }
-    // While its SYN is on its way, and before there is one, the other end never hears of it.
+    // While its SYN is on its way, and before there is one, the other end never learns of it.
     for (quits, server, client) in
         [("timeout", &["start"][..], &["start", "timeout"][..]), ("start", &["start"], &["start"])]
     {
@@ -204,7 +204,7 @@ fn who_aborts_a_stream_is_told_nothing_more_of_it() {
     }
 }
 
-/// Sends on its channels, a UDP one and then a TCP one, as soon as the second is open: so many bytes at once on each.
+/// Sends on its channels, a UDP one and then a TCP one, as soon as the second is open: the given bytes at once on each.
 struct Sender(&'static [(u32, u32)]);
 
 impl App for Sender {
@@ -227,7 +227,7 @@ impl App for Sender {
     }
 }
 
-/// As with sockets: an RTSP answer, say, that media follows at once.
+/// As with sockets: for example an RTSP answer that media follows at once.
 #[test]
 fn what_is_written_and_sent_leaves_in_that_order() {
     const SENT: &[(u32, u32)] = &[(0, 101), (1, 202), (0, 303), (0, 404), (1, 505), (0, 606), (1, 707)];
@@ -242,7 +242,7 @@ fn what_is_written_and_sent_leaves_in_that_order() {
     assert_eq!(left.collect::<Vec<_>>(), SENT.iter().map(|(_, bytes)| *bytes).collect::<Vec<_>>());
 }
 
-/// The client finishes with its request; the server, who knows, writes for seconds after.
+/// The client finishes with its request; the server, as intended, writes for seconds after.
 #[test]
 fn a_half_closed_connection_goes_on_the_other_way() {
     let client = |seen: &Shared| Client::new(2, 2, 80, Ending::First, seen);
@@ -262,13 +262,14 @@ fn a_listener_whose_backlog_overflows_drops_what_comes_and_all_are_served_later(
     assert!(seen.outcomes.iter().all(|one| one.end == "finished" && one.bytes == 1_000), "{seen:?}");
     assert_eq!(seen.outcomes.len(), 10);
     let overflows = record.named("listen_overflow");
-    // Of ten at once four wait; the six others come back after 1 s (RFC 6298), when two find no room, and after 2 s more.
+    // If ten open at once, four wait; the six others retry after 1 s (RFC 6298), when two find no room, and after 2 s
+    // more.
     let at = |ms: u64| overflows.iter().filter(|one| one.at.as_nanos() / 1_000_000 / 100 == ms / 100).count();
     assert_eq!((at(10), at(1_010), overflows.len()), (6, 2, 8), "{overflows:?}");
     assert_eq!(overflows[0].reason, "port 80: 4 connections wait to be accepted");
 }
 
-/// Writes to whoever comes: so many bytes each time, all in one instant.
+/// Writes to every client: the given bytes each time, all in one instant.
 struct Writer(&'static [u32]);
 
 impl App for Writer {
@@ -295,7 +296,7 @@ impl App for Writer {
     }
 }
 
-/// As from a socket with `TCP_NODELAY`, while the window of ten segments has room; what has to wait is joined.
+/// As from a socket with `TCP_NODELAY`, while the window of ten segments has room; data that has to wait is joined.
 #[test]
 fn each_write_leaves_by_itself() {
     let sizes = |writes| {
@@ -322,7 +323,7 @@ fn a_port_is_listened_on_once() {
     let mut made = Some(Machines { channels, server: Box::new(server), player: Box::new(client) });
     run_machines(&wide(5), |_| Ok(made.take().unwrap()), ()).unwrap();
     let seen = seen.lock().unwrap();
-    let taken: Vec<_> = seen.served.keys().filter(|end| end.starts_with("port 80 is taken")).collect();
+    let taken: Vec<_> = seen.served.keys().filter(|end| end.starts_with("port 80 is in use")).collect();
     assert_eq!((taken.len(), seen.outcomes[0].bytes), (1, 1_000), "the flow began with it: {seen:?}");
 }
 
@@ -414,7 +415,7 @@ fn who_runs_out_of_ports_is_told_so_and_finds_them_again() {
         Some(Machines { channels: Vec::new(), server: Box::new(server), player: Box::new(client) });
     run_machines(&plan, |_| Ok(made.take().unwrap()), ()).unwrap();
     let seen = seen.lock().unwrap();
-    let none_left = "no port is left of 32768 to 60999";
+    let none_left = "no port is free from 32768 to 60999";
     let refused = seen.outcomes.iter().filter(|one| one.end.starts_with(none_left)).count();
     let finished = seen.outcomes.iter().filter(|one| one.end == "finished").count();
     assert_eq!((finished, refused), (28_232, 29_000 - 28_232), "{:?}", seen.outcomes.last());

@@ -33,7 +33,7 @@ fn any_path() -> impl Strategy<Value = PathSpec> {
     )
 }
 
-/// A player that asks for so many bytes at a time, or for the whole; on one connection or each time on another.
+/// Makes a player that asks for `request` bytes at a time, or for the whole; on one connection or each time on another.
 fn by_http(request: Option<u64>, persistent: bool) -> HttpPlayerSettings {
     HttpPlayerSettings { request, persistent, ..HttpSpec::usual().player }
 }
@@ -76,7 +76,7 @@ fn any_plan() -> impl Strategy<Value = TrialPlan> {
     })
 }
 
-/// In + duplicated = out + dropped + held, per stage and flow, counted here and not by the record.
+/// Checks that in + duplicated = out + dropped + held, per stage and flow, counted here and not by the record.
 fn check(plan: &TrialPlan) -> Result<(), TestCaseError> {
     let (summary, record) = Rows::of(plan);
     prop_assert!(summary.duration_ns <= plan.duration.as_nanos());
@@ -142,8 +142,8 @@ fn what_a_player_reads_is_what_left_the_path() {
     assert!(read <= arrived && arrived - read <= (tcp.retransmits + 200) * 1448, "{read} of {arrived}");
 }
 
-/// Of several connections as of one: what either end of HTTP wrote the other has read, once, though the path lost some of
-/// it, and what the path carried beyond that was sent again.
+/// With several connections as with one: all that either end of HTTP wrote the other has read, once, though the path
+/// lost some of it, and the packets carried beyond that were retransmissions.
 #[test]
 fn what_either_end_of_http_reads_is_what_the_other_wrote() {
     let path = PathSpec {

@@ -1,4 +1,4 @@
-//! The Darwin server and its players across a bottleneck, beside what the public server was measured to do.
+//! The Darwin server and its players across a bottleneck, beside measurements of the public server.
 
 mod common;
 
@@ -11,7 +11,7 @@ use streamgauge_systems::darwin::DarwinSpec;
 use streamgauge_systems::darwin::{PlayerKind, PlayerSettings, Preset, ServerSettings};
 use streamgauge_systems::media::ClipSpec;
 
-/// 15 frames/s at 288 kbit/s, a key frame of four times the size every 2 s.
+/// Makes a clip of 15 frames/s at 288 kbit/s, a key frame of four times the size every 2 s.
 fn clip(seconds: u64) -> ClipSpec {
     let mut frame_bytes = vec![2182; 30];
     frame_bytes[0] = 4 * 2182;
@@ -30,10 +30,10 @@ fn darwin(name: &str, server: ServerSettings, kind: PlayerKind) -> FlowSpec {
     flow(name, DarwinSpec { clip: clip(300), server, player, tcp: tcp("cubic", 65_536) }.app())
 }
 
-/// What came of a trial.
+/// The results of a trial.
 #[derive(Debug)]
 struct Outcomes {
-    /// Packets of `down` that the queue took, and those that it did not.
+    /// Packets of `down` that the queue accepted, and those that it did not.
     sent: usize,
     dropped: usize,
     retransmitted: usize,
@@ -58,7 +58,7 @@ impl Outcomes {
     }
 }
 
-/// A queue of 10,000 bytes, no delay but the queue's.
+/// Measures over a queue of 10,000 bytes, no delay but the queue's.
 fn measured(server: ServerSettings, kbps: u64, seed: u64) -> Outcomes {
     through(path(kbps * 1000, Limit::Bytes(10_000), 0), server, seed)
 }
@@ -74,9 +74,9 @@ fn source() -> ServerSettings {
     ServerSettings::of(Preset::Source)
 }
 
-/// The public server with QuickTime's headers and a file of 288 kbit/s, 35 s each, lost 8, 7 and 3 % of what
-/// it sent, and sent 84, 99 and 81 packets again. Those are single runs with another file, so only the order
-/// of magnitude can agree.
+/// The public server with QuickTime's headers and a file of 288 kbit/s, 35 s each, lost 8, 7 and 3 % of its packets,
+/// and sent 84, 99 and 81 packets again. Those are single runs with another file, so only the order of magnitude can
+/// agree.
 #[test]
 fn losses_are_those_of_the_public_server_within_a_factor_of_two() {
     for (kbps, percent, again) in [(216, 8.0, 84), (288, 7.0, 99), (800, 3.0, 81)] {
@@ -89,8 +89,8 @@ fn losses_are_those_of_the_public_server_within_a_factor_of_two() {
     }
 }
 
-/// At half of what the clip needs media gets as late as the player bears, and what is lost expires before its timeout
-/// and cuts no window. The public server, of a clip whose rate it did not know, lost 29.7 and 36.7 % there.
+/// At half of the rate that the clip needs media gets as late as the player bears, and a lost packet expires before its
+/// timeout and cuts no window. The public server, with a clip of unknown rate, lost 29.7 and 36.7 % there.
 #[test]
 fn a_clip_of_unknown_rate_at_half_its_rate_loses_what_the_public_servers_does() {
     let unknown = ServerSettings { media_rate_known: false, ..source() };
@@ -105,7 +105,7 @@ fn a_clip_of_unknown_rate_at_half_its_rate_loses_what_the_public_servers_does() 
 }
 
 /// On a link that holds nothing back the public server sent 4 to 10 packets again that had arrived, in each run: it had
-/// not heard of it.
+/// missed their acknowledgements.
 #[test]
 fn a_few_packets_that_arrived_are_sent_again() {
     let wide = |server, seed| {

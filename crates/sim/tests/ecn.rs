@@ -1,4 +1,4 @@
-//! A queue that marks, and TCP that heeds the marks (RFC 3168).
+//! A queue that marks, and TCP that reacts to the marks (RFC 3168).
 
 mod common;
 
@@ -12,7 +12,7 @@ use streamgauge_plan::TrialPlan;
 use streamgauge_systems::System;
 use streamgauge_systems::bulk::BulkSpec;
 
-/// One flow over 10 Mbit/s with a CoDel that may mark; 20 ms round trip.
+/// Makes one flow over 10 Mbit/s with a CoDel that may mark; 20 ms round trip.
 fn marked(control: &str, marks: bool, asks: bool) -> TrialPlan {
     let bottleneck = BottleneckSpec {
         rate: RateSpec::Constant(BitRate::from_bps(10_000_000)),
@@ -20,7 +20,8 @@ fn marked(control: &str, marks: bool, asks: bool) -> TrialPlan {
         queue: QueueSpec::Codel(CodelSpec { ecn: marks, ..CodelSpec::default() }),
         layer: Layer::Ethernet,
     };
-    let bottleneck = StageSpec { name: "bottleneck".into(), kind: StageKind::Bottleneck(bottleneck) };
+    let bottleneck =
+        StageSpec { name: "bottleneck".into(), kind: StageKind::Bottleneck(bottleneck), changes: vec![] };
     let path = PathSpec { down: vec![bottleneck, delay(10)], up: vec![delay(10)] };
     let mut spec = tcp(control, 4 << 20);
     spec.ecn = asks;

@@ -1,4 +1,4 @@
-//! Copies, fragments and corruption from end to end: hosts cut and reassemble, paths do what they like.
+//! Copies, fragments and corruption from end to end: hosts cut and reassemble, paths do as they like.
 
 mod common;
 
@@ -15,7 +15,7 @@ use streamgauge_systems::System;
 use streamgauge_systems::bulk::BulkSpec;
 
 fn stage(name: &str, kind: StageKind) -> StageSpec {
-    StageSpec { name: name.into(), kind }
+    StageSpec { name: name.into(), kind, changes: vec![] }
 }
 fn duplicate(probability: f64) -> StageKind {
     StageKind::Duplicate(DuplicateSpec { probability, switches: Vec::new() })
@@ -57,7 +57,7 @@ fn a_datagram_is_lost_with_any_fragment_of_it() {
         .collect();
     assert!((150..270).contains(&harmed.len()), "1 - 0.9^3 of 800: {}", harmed.len());
     assert_eq!(summary.flows[0].player_received_bytes, (800 - harmed.len() as u64) * 4000);
-    // Those of which all three were lost nobody waits for.
+    // Datagrams with all three fragments lost are not waited for.
     let begun = record.at(0, 1).filter(|(fate, ..)| harmed.contains(&fate.item.id));
     let begun: BTreeSet<_> = begun.map(|(fate, ..)| fate.item.id).collect();
     let host = summary.host.player;
@@ -79,7 +79,7 @@ fn a_duplicate_reaches_the_machine_twice_and_a_corrupted_packet_never() {
     assert_eq!((summary.flows[0].player_received_bytes, summary.host.player.checksum_errors), (0, arrived));
 }
 
-/// A bulk transfer in segments of `mss` bytes, through a path of MTU 576 that also does all the rest.
+/// Runs a bulk transfer in segments of `mss` bytes, through a path of MTU 576 that also does all the rest.
 fn over_a_narrow_mtu(mss: u32) -> (Summary, Rows) {
     let reorder = ReorderSpec { probability: Some(0.02), every: None, extra: ms(3), switches: Vec::new() };
     let path = PathSpec {
@@ -109,8 +109,8 @@ fn tcp_crosses_a_path_that_cuts_copies_reorders_and_corrupts() {
     assert!(summary.host.player.checksum_errors > 20 && summary.host.player.reassembled > 1_000);
 }
 
-/// TCP forbids fragmentation, as Linux's does, and no stage sends the ICMP that would tell it of an MTU: a black hole
-/// (RFC 2923 section 2.1).
+/// TCP forbids fragmentation, as Linux's does, and no stage sends the ICMP that would report an MTU: a black hole (RFC
+/// 2923 section 2.1).
 #[test]
 fn tcp_in_longer_segments_falls_into_a_black_hole() {
     let (summary, record) = over_a_narrow_mtu(525);
@@ -201,7 +201,7 @@ proptest! {
             }
             prop_assert_eq!(settled.get(&stage).copied().unwrap_or_default(), (packets, bytes), "stage {}", stage);
         }
-        // The record's own account, with what the driver put in and took out.
+        // The record's own account, with the packets that the driver put in and took out.
         let directory = std::env::temp_dir().join(format!("streamgauge-fragments-{}", std::process::id()));
         std::fs::create_dir_all(&directory).unwrap();
         let written = streamgauge_sim::simulate(&plan, &directory).unwrap();

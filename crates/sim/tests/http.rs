@@ -1,5 +1,5 @@
-//! Progressive download across a bottleneck: everything is shown, at the pace that the path allows, and connections come
-//! and go.
+//! Progressive download across a bottleneck: everything is shown, at the pace that the path allows, and connections
+//! open and close.
 
 mod common;
 
@@ -17,7 +17,7 @@ fn usual() -> HttpPlayerSettings {
     HttpSpec::usual().player
 }
 
-/// Shown all `frames`, once each, for media and stalls alone; the stalls.
+/// Checks that all `frames` were shown, once each, with media and stalls alone; returns the stalls.
 fn played(record: &Rows, frames: u64) -> usize {
     let ends = record.named("media_end");
     assert_eq!((ends.len(), ends[0].value), (1, Some(frames as f64)), "{ends:?}");
@@ -70,7 +70,7 @@ fn who_holds_enough_stops_reading_and_the_window_closes() {
     let (_, record) = Rows::of(&plan);
     assert_eq!(played(&record, 500), 0);
     assert!(record.named("download_off").len() >= 8);
-    // Though the path would take a second for the whole file.
+    // Though the path would need a second for the whole file.
     let last =
         record.at(0, 1).filter(|(_, info, way)| *way == Direction::Down && info.payload_bytes > 0).last();
     assert!(last.unwrap().0.t_in.as_nanos() > 10_000_000_000);

@@ -12,7 +12,7 @@ use streamgauge_systems::http_cache::HttpCacheSpec;
 use streamgauge_systems::media::ClipSpec;
 use streamgauge_systems::{Relay, System};
 
-/// 10 s at 400 kbit/s.
+/// Makes a clip of 10 s at 400 kbit/s.
 fn clip() -> ClipSpec {
     ClipSpec {
         name: "test".into(),
@@ -24,7 +24,7 @@ fn clip() -> ClipSpec {
     }
 }
 
-/// One views at 0 s, the next at 30 s, over 1 Mbit/s.
+/// Makes two viewings, at 0 s and at 30 s, over 1 Mbit/s.
 fn viewings(cache: Option<HttpCacheSpec>, at: RelaySide) -> TrialPlan {
     let app = HttpSpec { clip: clip(), ..HttpSpec::usual() }.app();
     let mut first = flow("first", app.clone());
@@ -39,7 +39,7 @@ fn viewings(cache: Option<HttpCacheSpec>, at: RelaySide) -> TrialPlan {
     plan
 }
 
-/// Bytes of payload by flow that crossed the bottleneck before 25 s and after.
+/// Returns the bytes of payload by flow that crossed the bottleneck before 25 s and after.
 fn crossed(rows: &Rows, flow: u16) -> [u64; 2] {
     let mut bytes = [0, 0];
     for (fate, info, _) in rows.at(flow, 0).filter(|(fate, ..)| fate.outcome == Outcome::Delivered) {

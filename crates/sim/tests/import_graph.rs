@@ -1,11 +1,11 @@
 //! Crates import one way: base <- path, transport, wire <- plan <- systems <- sim, engine; record is imported by sim,
-//! engine and python alone.
+//! engine and python alone, live by sim and engine; capture imports none of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
-/// What each crate of the workspace may import, dependencies of tests and builds included.
-const ALLOWED: [(&str, &[&str]); 10] = [
+/// The crates that each crate of the workspace may import, dependencies of tests and builds included.
+const ALLOWED: [(&str, &[&str]); 12] = [
     ("base", &[]),
     ("path", &["base"]),
     ("transport", &["base"]),
@@ -14,14 +14,17 @@ const ALLOWED: [(&str, &[&str]); 10] = [
     ("systems", &["base", "transport", "wire", "plan"]),
     // The record's codes are those of the plan's legend.
     ("record", &["base", "plan"]),
-    ("sim", &["base", "path", "transport", "plan", "systems", "record"]),
-    ("engine", &["base", "path", "transport", "wire", "plan", "systems", "record"]),
-    // The scenario language has traces read by the parser of the path, and takes the names of controllers and
-    // mechanisms from the transport: the ones that there are.
-    ("python", &["base", "path", "transport", "wire", "plan", "systems", "record", "sim"]),
+    ("capture", &[]),
+    // The live view of a trial: counts of the path's fates, changes of its stages.
+    ("live", &["base", "path", "plan"]),
+    ("sim", &["base", "path", "transport", "plan", "systems", "record", "live"]),
+    ("engine", &["base", "path", "transport", "wire", "plan", "systems", "record", "live"]),
+    // The scenario language reads traces by the path's parser, and gets the names of controllers and mechanisms from
+    // the transport: the existing ones.
+    ("python", &["base", "path", "transport", "wire", "plan", "systems", "record", "capture", "sim"]),
 ];
 
-/// Crate -> crates of the workspace that its manifest names.
+/// Returns for each crate the crates of the workspace that its manifest names.
 fn graph() -> BTreeMap<String, BTreeSet<String>> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);

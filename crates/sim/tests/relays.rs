@@ -20,7 +20,7 @@ use streamgauge_sim::{SimError, Summary, run, run_made};
 use streamgauge_systems::media::Contents;
 use streamgauge_systems::{Carrier, Channel, ChannelId, Machines, Peer, RelayMachine};
 
-/// Flows that go through one relay and, first of all, one that does not.
+/// Makes flows that pass through one relay and, first of all, one that does not.
 fn through(users: usize, at: RelaySide, probability: f64, seed: u64) -> TrialPlan {
     let down = vec![loss(probability), bottleneck(10_000_000, Limit::Packets(100)), delay(10)];
     let up = vec![loss(probability), delay(10)];
@@ -42,7 +42,7 @@ fn relay_machine(splice: Splice) -> RelayMachine {
     RelayMachine { channels: vec![Channel { id: ChannelId(0), carrier }], app: Box::new(splice) }
 }
 
-/// A client and a server for each flow that goes through a relay which listens on port 80.
+/// Runs a client and a server for each flow that passes through a relay which listens on port 80.
 fn trial(plan: &TrialPlan, count: u32, answer: usize, port: u16) -> (Summary, Rows, Vec<Seen>, Passed) {
     let seen: Vec<Shared> = plan.flows.iter().map(|_| Shared::default()).collect();
     let relay = Splice { port, ..Splice::default() };
@@ -65,7 +65,7 @@ fn trial(plan: &TrialPlan, count: u32, answer: usize, port: u16) -> (Summary, Ro
     (summary, rows, seen, passed)
 }
 
-/// Payload bytes of a flow that left the first stage of a direction.
+/// Returns the payload bytes of a flow that left the first stage of a direction.
 fn payload(rows: &Rows, flow: usize, stage: u8) -> u64 {
     let left = rows.at(flow as u16, stage).filter(|(fate, ..)| fate.outcome == Outcome::Delivered);
     left.map(|(_, info, _)| u64::from(info.payload_bytes)).sum()
@@ -74,8 +74,8 @@ fn payload(rows: &Rows, flow: usize, stage: u8) -> u64 {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
 
-    /// Every byte goes through the relay once and in order, each packet on the path is counted under one name, and the
-    /// same trial again is the same trial.
+    /// Every byte passes through the relay once and in order, each packet on the path is counted under one name, and
+    /// the same trial again is the same trial.
     #[test]
     fn what_goes_through_a_relay_arrives_and_is_counted_once(
         users in 1usize..5,
@@ -97,7 +97,8 @@ proptest! {
         let relay = users + 1;
         let shared: u64 = payload(&rows, relay, 0);
         let own: u64 = (1..relay).map(|flow| payload(&rows, flow, 0)).sum();
-        // Across the path the relay's own name has what it shares with the servers, and flows what is theirs alone.
+        // Across the path the relay's own name has the packets that it shares with the servers, and flows have those
+        // that are theirs alone.
         let (counted, none) = if client_side { (shared, own) } else { (own, shared) };
         prop_assert!(counted >= wanted, "{} of {}", counted, wanted);
         prop_assert_eq!(none, 0);
@@ -145,13 +146,13 @@ fn a_server_that_is_not_there_refuses_the_relay_within_a_round_trip() {
     let plan = through(1, RelaySide::Client, 0.0, 1);
     let (_, rows, seen, passed) = trial(&plan, 1, 100, 82);
     assert_eq!(passed.refused.len(), 1);
-    assert!(passed.refused[0].starts_with("nobody listens on port 82"), "{passed:?}");
+    assert!(passed.refused[0].starts_with("no listener on port 82"), "{passed:?}");
     assert_eq!(rows.named("connection_refused").len(), 1);
     assert_eq!(rows.named("connection_refused")[0].flow.map(|flow| flow.0), Some(2));
     assert_eq!(seen[1].outcomes.iter().map(|one| one.end.as_str()).collect::<Vec<_>>(), ["reset"]);
 }
 
-/// What each player got, and what the relay saw, which listens at a port of UDP.
+/// Returns each player's datagrams, and the observations of the relay, which listens at a port of UDP.
 fn by_datagrams(plan: &TrialPlan, relay: Passing) -> (Rows, Vec<Vec<(u8, u8)>>, Handed) {
     let (mut got, mut number) = (Vec::new(), 0);
     let machines = |spec: &streamgauge_plan::FlowSpec| {
@@ -188,7 +189,7 @@ fn datagrams_reach_each_flows_own_server_and_its_answers_its_player() {
         // Counted as the relay's, or as the flows'.
         let flows = if at == RelaySide::Client { 4..5 } else { 1..4 };
         assert_eq!(flows.map(|flow| payload(&rows, flow, 0)).sum::<u64>(), 300 * 902);
-        // What the relay sends across the path has the ECN field of the channel to the servers, or of its listener.
+        // The relay's packets across the path have the ECN field of the channel to the servers, or of its listener.
         let (stage, ecn) = if at == RelaySide::Client { (3, Ecn::NotEct) } else { (0, Ecn::Ect0) };
         let entered = |fate: &Fate| fate.item.flow.0 > 0 && fate.stage.0 == stage;
         let sent: Vec<Ecn> =
@@ -203,7 +204,7 @@ fn a_relay_sends_datagrams_to_its_servers_from_where_it_listens_and_loses_what_i
     let relay = Passing { tries: Some(81), ..Passing::at(6363) };
     let (_, got, Handed { refused, .. }) = by_datagrams(&through(1, RelaySide::Client, 0.1, 1), relay);
     let reasons =
-        ["a relay sends datagrams from a port at which it listens", "port 6363 is taken", "no flow of that"];
+        ["a relay sends datagrams from a port at which it listens", "port 6363 is in use", "no flow of that"];
     assert!(
         refused.len() == 3 && refused.iter().zip(reasons).all(|(why, begins)| why.starts_with(begins)),
         "{refused:?}"
@@ -231,7 +232,7 @@ fn relays_that_do_not_fit_their_flows_are_refused() {
         }
     };
     let unused = refused(|plan| plan.flows[1].via = None);
-    assert!(unused.starts_with("relays.home: no flow goes through it; add 'via: home'"), "{unused}");
+    assert!(unused.starts_with("relays.home: no flow passes it; add 'via: home'"), "{unused}");
     let unknown = refused(|plan| plan.flows[0].via = Some("house".into()));
     assert_eq!(unknown, "flows.own.via: there is no relay \"house\"");
     let same = refused(|plan| plan.relays[0].name = "own".into());

@@ -14,11 +14,11 @@ use streamgauge_sim::{PathPlan, Summary, replay, simulate};
 fn managed(queue: QueueSpec) -> PathSpec {
     let StageKind::Bottleneck(link) = bottleneck(2_000_000, Limit::Packets(60)).kind else { unreachable!() };
     let link = StageKind::Bottleneck(BottleneckSpec { queue, ..link });
-    let link = StageSpec { name: "bottleneck".into(), kind: link };
+    let link = StageSpec { name: "bottleneck".into(), kind: link, changes: vec![] };
     PathSpec { down: vec![loss(0.01), link, delay(10)], up: vec![delay(10)] }
 }
 
-/// Two TCP flows, one CBR flow that enters at the router, and a ping.
+/// Makes two TCP flows, one CBR flow that enters at the router, and a ping.
 fn trial(path: PathSpec) -> TrialPlan {
     let mut cross = cbr("cross", 75.0, 500, &[]);
     cross.entry = Entry::Router;
@@ -80,7 +80,7 @@ fn bursts_at_a_queue_that_makes_room_replay() {
 
 #[test]
 fn copies_fragments_and_jitter_replay() {
-    let stage = |name: &str, kind| StageSpec { name: name.into(), kind };
+    let stage = |name: &str, kind| StageSpec { name: name.into(), kind, changes: vec![] };
     let switches = Vec::new();
     let mut path = managed(QueueSpec::Droptail(Limit::Bytes(30_000)));
     path.down.insert(0, stage("mtu", StageKind::Mtu(MtuSpec { bytes: 1000, switches: switches.clone() })));
@@ -90,7 +90,7 @@ fn copies_fragments_and_jitter_replay() {
     path.down.push(stage("reorder", StageKind::Reorder(late)));
     path.up.insert(0, stage("corrupt", StageKind::Corrupt(CorruptSpec { probability: 0.02, switches })));
     let mut plan = trial(path);
-    // TCP forbids fragmentation; this is what is cut up.
+    // TCP forbids fragmentation; this flow is cut up.
     plan.flows.push(cbr("long", 100.0, 1400, &[]));
     let folder = Folder::new("replay-copies");
     let (summary, packets) = recorded(&plan, &folder);

@@ -8,7 +8,7 @@ use streamgauge_path::spec::{Limit, PathSpec};
 use streamgauge_plan::{FlowSpec, Keep, TrialPlan};
 use streamgauge_sim::{EndedBy, SimError, run};
 
-/// 5 Mbit/s with a queue of 30 kB and random loss, 30 ms there and back.
+/// Makes a trial at 5 Mbit/s with a queue of 30 kB and random loss, 30 ms there and back.
 fn lossy(flows: Vec<FlowSpec>, sample: Option<Duration>) -> TrialPlan {
     let down = vec![loss(0.003), bottleneck(5_000_000, Limit::Bytes(30_000)), delay(15)];
     let mut plan = plan(PathSpec { down, up: vec![delay(15)] }, flows, 20, 7);
@@ -36,7 +36,7 @@ fn sampling_changes_nothing_but_adds_samples() {
     };
     let (without, bare) = Rows::of(&lossy(flows(), None));
     assert_eq!(samples(&bare).count(), 0);
-    // Neither intervals that beat with what happens nor ones finer than a packet change a packet.
+    // Neither intervals that beat with the events nor ones finer than a packet change a packet.
     for sample in [ms(100), Duration::from_nanos(777_777), ms(7_000), Duration::from_secs(30)] {
         let (with, sampled) = Rows::of(&lossy(flows(), Some(sample)));
         assert_eq!(bare.rows, sampled.rows, "{sample:?}");
@@ -55,7 +55,7 @@ fn samples_are_taken_at_multiples_of_the_interval_while_the_connection_is_open()
     assert_eq!(summary.ended_by, EndedBy::Duration);
     let cwnd = series(&record, "tcp_cwnd");
     let times: Vec<u64> = cwnd.iter().map(|(at, _)| at.as_nanos() / 1_000_000).collect();
-    // The handshake takes 30 ms and up to three host's jitters; a step of the grid is not passed over.
+    // The handshake lasts 30 ms and up to three host's jitters; a step of the grid is not passed over.
     assert_eq!(times.first(), Some(&2_100));
     assert!(times.windows(2).all(|pair| pair[1] == pair[0] + 100), "{times:?}");
     assert!(cwnd.iter().all(|(at, _)| at.as_nanos() % 100_000_000 == 0));
@@ -66,6 +66,20 @@ fn samples_are_taken_at_multiples_of_the_interval_while_the_connection_is_open()
 }
 
 #[test]
+fn the_connection_on_which_the_ends_agree_has_no_samples() {
+    let (_, record) = Rows::of(&lossy(vec![bulk_agreed("ftp", "reno", 1 << 20)], Some(ms(100))));
+    let cwnd = series(&record, "tcp_cwnd");
+    assert!(cwnd.windows(2).all(|pair| pair[1].0 > pair[0].0), "one connection at a time");
+    // The exchange needs 120 ms and the time of the server's program.
+    assert_eq!(cwnd.first().map(|(at, _)| at.as_nanos()), Some(200_000_000));
+    assert!(samples(&record).all(|event| event.reason.starts_with("reno 5201:")), "the data's");
+    // The other's would stay at 30 ms: it measured before the queue filled.
+    let srtt = series(&record, "tcp_srtt");
+    let late = srtt.iter().filter(|(at, _)| at.as_nanos() > 2_000_000_000);
+    assert!(late.clone().count() > 100 && late.clone().all(|&(_, s)| s > 0.032), "{srtt:?}");
+}
+
+#[test]
 fn samples_say_what_the_sender_is_doing() {
     let (summary, record) = Rows::of(&lossy(vec![bulk("ftp", "reno", 1 << 20)], Some(ms(100))));
     let [cwnd, ssthresh, srtt, retransmits, in_flight] =
@@ -73,12 +87,13 @@ fn samples_say_what_the_sender_is_doing() {
             .map(|name| series(&record, name));
     let last = summary.flows[0].tcp.clone().unwrap();
     assert!(last.retransmits > 10, "{last:?}");
-    // The path's 30 ms, its queue's 48 ms, the hosts' jitter and what an acknowledgement may be delayed by.
+    // The path's 30 ms, its queue's 48 ms, the hosts' jitter and the greatest delay of an acknowledgement.
     assert!(srtt.iter().all(|&(_, s)| (0.030..0.125).contains(&s)), "{srtt:?}");
     assert!(retransmits.is_sorted_by_key(|&(_, n)| n as u64));
     let behind = last.retransmits - retransmits.last().unwrap().1 as u64;
     assert!(behind <= 5, "{behind} of {} in the last 100 ms", last.retransmits);
-    // The sender fills its window, but for what a recovery holds back, and does not exceed it by more than one segment.
+    // The sender fills its window, except for the part that a recovery holds back, and does not exceed it by more than
+    // one segment.
     let fill = |(&(_, w), &(_, p)): (&(Instant, f64), &(Instant, f64))| p / w;
     assert!(cwnd.iter().zip(&in_flight).all(|pair| fill(pair) < 1.0 + 1448.0 / pair.0.1));
     let full = cwnd.iter().zip(&in_flight).filter(|&pair| fill(pair) > 0.9).count();

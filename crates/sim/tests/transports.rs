@@ -1,4 +1,4 @@
-//! What crosses the path end to end, against numbers worked out by hand.
+//! Packets that cross the path end to end, against numbers computed by hand.
 
 mod common;
 
@@ -8,7 +8,7 @@ use streamgauge_path::spec::Limit;
 use streamgauge_plan::{Entry, Role};
 use streamgauge_sim::run;
 
-/// Payload bytes per second that 1448 B segments leave of `bps` counted at Ethernet (1514 B a segment).
+/// Returns the payload bytes per second that 1448 B segments leave of `bps` counted at Ethernet (1514 B a segment).
 fn payload_rate(bps: u64) -> f64 {
     bps as f64 / 8.0 * 1448.0 / 1514.0
 }
@@ -25,7 +25,7 @@ fn one_greedy_flow_fills_the_link() {
     }
 }
 
-/// Hessler and Welzl's set-up: 1 Mbit/s, a queue of 100 packets, FTP with a window of 16 kB.
+/// Makes Hessler and Welzl's set-up: 1 Mbit/s, a queue of 100 packets, FTP with a window of 16 kB.
 fn hessler(cross: &[(f64, u64)]) -> streamgauge_plan::TrialPlan {
     let mut flows = vec![bulk("ftp", "reno", 16 << 10)];
     for &(packets_per_s, length_ms) in cross {
@@ -54,7 +54,7 @@ fn a_burst_from_the_router_takes_its_bytes_from_ftp() {
     let without = run(&hessler(&[]), ()).unwrap().0.flows[0].player_received_bytes;
     let (summary, record) = Rows::of(&hessler(&[(200.0, 720)]));
     assert_eq!(record.at(1, 0).count(), 144, "0.72 s at 200 packets/s");
-    // 144 frames of 1042 B took the place of FTP's 1514 B for 1448.
+    // 144 frames of 1042 B replaced FTP's 1514 B for 1448.
     let taken = 144.0 * 1042.0 * 1448.0 / 1514.0;
     let less = without as f64 - summary.flows[0].player_received_bytes as f64;
     assert!((less - taken).abs() < 0.05 * taken, "{less} B less, {taken} B expected");

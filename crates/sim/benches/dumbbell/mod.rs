@@ -10,32 +10,35 @@ use streamgauge_systems::System;
 use streamgauge_systems::bulk::BulkSpec;
 
 pub const ROUND_TRIP: Duration = Duration::from_millis(20);
-/// Each measurement is of about so many data packets.
+/// Each measurement is of about this many data packets.
 pub const PACKETS: u64 = 1_000_000;
 /// Flows are numbered by 16 bits.
 pub const MOST_FLOWS: u64 = 60_000;
 
-/// Of the bottleneck with so many flows, in bit/s.
+/// Returns the rate of the bottleneck with `flows`, in bit/s.
 pub fn rate_bps(flows: u64) -> u64 {
     if flows > 20 { flows * 500_000 } else { 10_000_000 }
 }
 
-/// What the path holds in a round trip, and the queue at most, in bytes.
+/// Returns the bytes that the path holds in a round trip, which is also the queue's limit.
 pub fn bdp_bytes(flows: u64) -> u64 {
     rate_bps(flows) / 8 * ROUND_TRIP.as_nanos() / 1_000_000_000
 }
 
-/// How long [`PACKETS`] full packets take.
+/// Returns the time of [`PACKETS`] full packets.
 pub fn duration(flows: u64) -> Duration {
     Duration::from_nanos(PACKETS * 1514 * 8 * 1_000 / (rate_bps(flows) / 1_000_000))
 }
 
-/// The trial with so many flows.
+/// Returns the trial with `flows`.
 pub fn plan(flows: u64, keep: Keep) -> TrialPlan {
     let rate_bps = rate_bps(flows);
     let one_way = ROUND_TRIP.div(2);
-    let delay =
-        |name: &str| StageSpec { name: name.into(), kind: StageKind::Delay(DelaySpec::constant(one_way)) };
+    let delay = |name: &str| StageSpec {
+        name: name.into(),
+        kind: StageKind::Delay(DelaySpec::constant(one_way)),
+        changes: vec![],
+    };
     let bottleneck = StageSpec {
         name: "bottleneck".into(),
         kind: StageKind::Bottleneck(BottleneckSpec {
@@ -44,6 +47,7 @@ pub fn plan(flows: u64, keep: Keep) -> TrialPlan {
             queue: QueueSpec::Droptail(Limit::Bytes(bdp_bytes(flows))),
             layer: Layer::Ethernet,
         }),
+        changes: vec![],
     };
     let tcp = TcpSpec { congestion_control: "reno".into(), receive_window: 4 << 20, ..TcpSpec::default() };
     let flow = |index: u64| FlowSpec {
@@ -71,10 +75,12 @@ pub fn plan(flows: u64, keep: Keep) -> TrialPlan {
         host_jitter: Duration::from_micros(100),
         keep,
         tcp_sample: None,
+        limits: Default::default(),
+        marks: vec![],
     }
 }
 
-/// User + system CPU time of this process so far, in microseconds.
+/// Returns user + system CPU time of this process so far, in microseconds.
 pub fn cpu_us() -> f64 {
     let usage =
         nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_SELF).expect("it always works");

@@ -1,6 +1,7 @@
 //! The channels of one end: those that the flow begins with, and those that its machine opens and accepts.
 
 mod opening;
+mod outbox;
 mod streams;
 
 use std::sync::Arc;
@@ -18,10 +19,11 @@ use crate::pending::Pending;
 use crate::ports::{EphemeralPorts, FIRST_EPHEMERAL_PORT};
 use crate::prefetch::prefetch;
 use crate::recorder::Recorder;
-use crate::settings::{Controller, Settings, settings};
+use crate::settings::{Settings, settings};
 use crate::store::{Body, Ports};
 use crate::table::{Address, Entry, Table};
 pub use opening::{Opening, Roots, Start};
+use outbox::Outbox;
 pub use streams::Said;
 
 const UDP: u8 = 17;
@@ -31,19 +33,19 @@ const ICMP: u8 = 1;
 /// Our port and the other end's, and the number of the link to it.
 type To = ((u16, u16), u32);
 
-/// What the machine's bytes came to.
+/// The totals of the machine's bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
-    /// Bytes that the machine sent and the network or the send buffer took.
+    /// Bytes that the machine sent and the network or the send buffer accepted.
     pub sent_bytes: u64,
     /// Bytes that the machine received.
     pub received_bytes: u64,
 }
 
 enum Kind {
-    /// With what it sets in the ECN field.
+    /// With the value that it sets in the ECN field.
     Udp(Ecn),
-    /// Of a relay, with what its channels set there.
+    /// A relay's listener, with the value that its channels set there.
     UdpListener(Ecn),
     Echo,
     Tcp(Box<Tcp>),
@@ -53,11 +55,10 @@ enum Kind {
 struct Tcp {
     connection: Connection,
     origin: Origin,
-    /// The machine knows of it, or has it from the start.
+    /// Whether the machine has been informed of it, or has it from the start.
     told: bool,
-    /// The machine has aborted it, and is told nothing more.
+    /// Whether the machine has aborted it, and gets no more events of it.
     aborted: bool,
-    controller: Controller,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -76,7 +77,7 @@ struct Listener {
     waiting: u32,
 }
 
-/// What only an end has whose channels come and go.
+/// State that only an end with changing channels has.
 struct Opened {
     /// Draws the initial sequence numbers of further connections.
     sequences: RandomStream,
@@ -87,11 +88,11 @@ struct Opened {
     gone: Gone,
 }
 
-/// The figures of streams that are gone.
+/// The figures of closed streams.
 #[derive(Clone, Default)]
 struct Gone {
     first: Option<tcp::Stats>,
-    /// Of all others, as [`tcp::Stats`] has them.
+    /// Figures of all others, as [`tcp::Stats`] has them.
     segments: u64,
     retransmits: u64,
     timeouts: u64,
@@ -122,29 +123,40 @@ pub struct Channels {
     table: Table<Kind>,
     /// From the flow's start.
     roots: Option<Arc<Roots>>,
-    /// Once the machine has opened a channel, or the host has heard of one that is not there.
+    /// Once the machine has opened a channel, or the host has received a packet of one that does not exist.
     opened: Option<Box<Opened>>,
+    /// Once the machine has given a datagram a time.
+    outbox: Option<Box<Outbox>>,
     pub counts: Counts,
 }
 
-/// For the initial sequence numbers of the two ends of a connection.
+/// Draws the initial sequence numbers of the two ends of a connection.
 fn drawn(sequences: &mut RandomStream) -> [u64; 2] {
     [sequences.bits(), sequences.bits()]
 }
 
 impl Channels {
-    /// Of the end with these links.
+    /// Makes the channels of the end with these links.
     pub fn new(links: PeerLinks) -> Self {
-        let (next, table, counts) = (ChannelId(0), Table::default(), Counts::default());
-        Channels { links, next, reserved: 0, first: None, table, roots: None, opened: None, counts }
+        Channels {
+            links,
+            next: ChannelId(0),
+            reserved: 0,
+            first: None,
+            table: Table::default(),
+            roots: None,
+            opened: None,
+            outbox: None,
+            counts: Counts::default(),
+        }
     }
 
-    /// Whose events its machine says.
+    /// Returns the flow that its machine's events belong to.
     pub fn flow(&self) -> FlowId {
         self.links.flow
     }
 
-    /// Whether it is a flow's server, or a relay at the servers' side.
+    /// Returns whether it is a flow's server, or a relay at the servers' side.
     pub fn serves(&self) -> bool {
         self.links.to(0).line.serves
     }
@@ -171,7 +183,7 @@ impl Channels {
         self.opened.as_mut().expect("it was made above")
     }
 
-    /// The flow starts with its channels.
+    /// Starts the flow with its channels.
     pub fn start(&mut self, now: Instant, start: &Start) {
         self.roots = Some(start.roots.clone());
         let mut sequences = start.roots.sequences();
@@ -189,7 +201,7 @@ impl Channels {
                     let _ = self.open_pair(id);
                 }
                 Opening::Tcp(port, settings) => {
-                    // Each end knows the other's port before the first packet.
+                    // Each end has the other's port before the first packet.
                     let ephemeral = FIRST_EPHEMERAL_PORT + self.reserved;
                     self.reserved += 1;
                     let ports = if self.serves() { (*port, ephemeral) } else { (ephemeral, *port) };
@@ -199,7 +211,7 @@ impl Channels {
                         Connection::connect(settings.config.clone(), now)
                     };
                     let drawn = drawn(&mut sequences);
-                    self.add_stream(id, (ports, 0), connection, settings, Origin::Start, drawn);
+                    self.add_stream(id, (ports, 0), connection, Origin::Start, drawn);
                     self.table.set_due(self.table.len() - 1, now);
                 }
                 Opening::Listener(port, settings, backlog) if self.serves() || self.links.is_relay() => {
@@ -216,18 +228,18 @@ impl Channels {
         id
     }
 
-    /// Of packets to the end `whom`; `ports` are ours and the other end's.
+    /// Returns the hash of packets to the end `whom`; `ports` are ours and the other end's.
     fn hash(&self, protocol: u8, (ports, whom): To) -> u32 {
         let serves = self.serves();
         let [from, to] = self.links.to(whom).addresses;
-        // Of ICMP the type and the code are in the place of ports: a request's and a reply's.
+        // ICMP has the type and the code in the place of ports: a request's and a reply's.
         let ports = if protocol == ICMP { (if serves { 8 } else { 0 }, 0) } else { ports };
         flow_hash(from, to, protocol, u32::from(ports.0) << 16 | u32::from(ports.1))
     }
 
     fn add(&mut self, id: ChannelId, protocol: u8, (ports, whom): To, carrier: Kind) {
         let hash = self.hash(protocol, (ports, whom));
-        // Of datagrams and of what a listener takes, our port alone tells whose they are.
+        // Our port alone identifies the owner of datagrams and of a listener's packets.
         let peer = if matches!(carrier, Kind::Tcp(_)) { ports.1 } else { 0 };
         let address = Address { protocol, own: ports.0, peer, whom };
         self.table.push(Entry { id, address, to: ports.1, hash, carrier });
@@ -243,23 +255,14 @@ impl Channels {
         );
     }
 
-    fn add_stream(
-        &mut self,
-        id: ChannelId,
-        to: To,
-        connection: Connection,
-        settings: &Settings,
-        origin: Origin,
-        drawn: [u64; 2],
-    ) {
+    fn add_stream(&mut self, id: ChannelId, to: To, connection: Connection, origin: Origin, drawn: [u64; 2]) {
         let serves = self.serves();
         // Each end of each connection has its own.
         let initial_sequence = drawn[usize::from(!serves)] as u32;
         let seed = self.roots().control_seed.wrapping_add(2 * u64::from(id.0) + u64::from(serves));
         self.first.get_or_insert(id);
         let connection = connection.numbered(initial_sequence, seed);
-        let controller = settings.controller;
-        let tcp = Tcp { connection, origin, told: false, aborted: false, controller };
+        let tcp = Tcp { connection, origin, told: false, aborted: false };
         self.add(id, TCP, to, Kind::Tcp(Box::new(tcp)));
     }
 
@@ -267,12 +270,12 @@ impl Channels {
         self.table.find(Address { protocol: TCP, own: port, peer: 0, whom: 0 })
     }
 
-    /// Where our channel, or listener, of UDP with the end `whom` is.
+    /// Returns the place of our channel, or listener, of UDP with the end `whom`.
     fn udp(&self, port: u16, whom: u32) -> Option<usize> {
         self.table.find(Address { protocol: UDP, own: port, peer: 0, whom })
     }
 
-    /// The machine opens a channel; a relay's says to the server of which of its flows.
+    /// Opens a channel for the machine; a relay's also names the flow at the server.
     pub fn open(
         &mut self,
         now: Instant,
@@ -290,7 +293,7 @@ impl Channels {
         id
     }
 
-    /// The number of the link that the channel opens on.
+    /// Returns the number of the link that the channel opens on.
     fn whom(&self, peer: Option<Peer>, carrier: &Carrier) -> Result<u32, ChannelError> {
         let refused = |why: &str| Err(ChannelError::Host(why.into()));
         match (carrier, peer) {
@@ -301,10 +304,10 @@ impl Channels {
             ),
             (Carrier::Tcp { .. } | Carrier::Udp { .. }, Some(peer)) => match self.links.upstream(peer) {
                 Some(whom) => Ok(whom),
-                None => refused("no flow of that number goes through the relay"),
+                None => refused("no flow of that number passes the relay"),
             },
             (Carrier::Tcp { .. } | Carrier::Udp { .. }, None) => {
-                refused("a relay says to which flow's server it opens a channel")
+                refused("a relay must name the flow of the server that it opens a channel to")
             }
             _ => refused("a relay opens TCP, UDP and listeners of TCP alone"),
         }
@@ -356,7 +359,7 @@ impl Channels {
                 let own = taken?;
                 let drawn = drawn(&mut opened.sequences);
                 let connection = Connection::connect(settings.config.clone(), now);
-                self.add_stream(id, ((own, *port), whom), connection, &settings, Origin::Opened, drawn);
+                self.add_stream(id, ((own, *port), whom), connection, Origin::Opened, drawn);
                 Ok(())
             }
         }
@@ -372,7 +375,7 @@ impl Channels {
         Ok(made)
     }
 
-    /// `rtp` and the channel after it.
+    /// Opens `rtp` and the channel after it.
     fn open_pair(&mut self, rtp: ChannelId) -> Result<(), ChannelError> {
         let rtcp = self.next_id();
         let (first, last) = RTP_PORTS;
@@ -389,6 +392,7 @@ impl Channels {
         now: Instant,
         channel: ChannelId,
         datagram: Chunk,
+        mark: Option<Ecn>,
         network: &mut Network<R>,
     ) {
         let Some(at) = self.table.of(channel) else { return };
@@ -397,12 +401,13 @@ impl Channels {
         let ports = Ports { from: address.own, to: *to, user: link.user };
         let bytes = datagram.len() as u64;
         let (body, ecn) = match carrier {
-            // Nobody has said where to.
+            // No destination is set yet.
             Kind::Udp(_) if *to == 0 => return,
             Kind::Udp(ecn) => (Body::Datagram(ports, datagram), *ecn),
             Kind::Echo => (Body::Echo(datagram), Ecn::NotEct),
             Kind::Tcp(_) | Kind::Listener(_) | Kind::UdpListener(_) => return,
         };
+        let ecn = mark.unwrap_or(ecn);
         self.counts.sent_bytes += bytes;
         network.send(now, &PeerLink { line: Line { ecn, ..link.line }, ..link }, hash, body);
     }
@@ -419,7 +424,8 @@ impl Channels {
         }
     }
 
-    /// What the window admits leaves at once, as from a socket with `TCP_NODELAY`: two writes are two segments.
+    /// Writes data: the part that the window admits leaves at once, as from a socket with `TCP_NODELAY`: two writes are
+    /// two segments.
     pub fn write<R: Recorder>(
         &mut self,
         now: Instant,
@@ -476,7 +482,7 @@ impl Channels {
         }
     }
 
-    /// With a listener go those who wait at it.
+    /// Drops the streams that wait at a closed listener.
     fn abort_unaccepted(&mut self, listener: ChannelId, pending: &mut Pending) {
         for at in 0..self.table.len() {
             let Entry { id, carrier, .. } = self.table.get_mut(at);
@@ -494,7 +500,7 @@ impl Channels {
         Some(self.table.get(self.table.of(channel)?).address.own)
     }
 
-    /// The flow of a relay's channel.
+    /// Returns the flow of a relay's channel.
     pub fn peer(&self, channel: ChannelId) -> Option<Peer> {
         self.links.peer(self.table.get(self.table.of(channel)?).address.whom)
     }
@@ -507,7 +513,7 @@ impl Channels {
         (entry.to, entry.hash) = (port, hash);
     }
 
-    /// An event of this end's host.
+    /// Records an event of this end's host.
     pub fn tell<R: Recorder>(&self, at: Instant, name: &'static str, why: String, network: &mut Network<R>) {
         network.fates.recorder.event(Event {
             at,
@@ -519,8 +525,8 @@ impl Channels {
         });
     }
 
-    /// Which channel a datagram is for that came across the path, or `locally`; and the listener, if this is the first from
-    /// there.
+    /// Returns the channel of a datagram that arrived across the path, or `locally`; and the listener, if this is the
+    /// first from there.
     pub fn datagram(&mut self, ports: Ports, locally: bool) -> Option<(ChannelId, Option<ChannelId>)> {
         let whom = self.links.from(ports.user, locally);
         match self.udp(ports.to, whom) {
@@ -529,7 +535,7 @@ impl Channels {
         }
     }
 
-    /// A datagram of no channel: a player's that comes to a relay's listener is the first of one.
+    /// Handles a datagram of no channel: a player's that reaches a relay's listener is the first of one.
     #[cold]
     fn strange_datagram(&mut self, ports: Ports, whom: u32) -> Option<(ChannelId, Option<ChannelId>)> {
         let Entry { id, carrier: Kind::UdpListener(ecn), .. } = self.table.get(self.udp(ports.to, 0)?) else {
@@ -544,25 +550,26 @@ impl Channels {
         Some((id, Some(on)))
     }
 
-    /// The channel of ICMP echo.
+    /// Returns the channel of ICMP echo.
     pub fn echo(&self) -> Option<ChannelId> {
         let at = self.table.find(Address { protocol: ICMP, own: 0, peer: 0, whom: 0 })?;
         Some(self.table.get(at).id)
     }
 
-    /// This end's host answers an echo request by itself.
+    /// Answers an echo request as this end's host.
     pub fn reply<R: Recorder>(&mut self, now: Instant, message: Chunk, network: &mut Network<R>) {
         let hash = self.hash(ICMP, ((0, 0), 0));
         network.send(now, self.links.to(0), hash, Body::Echo(message));
     }
 
-    /// When one of its connections wants to be called.
+    /// Returns when one of its connections is next due.
     #[inline]
     pub fn poll_timeout(&mut self) -> Instant {
         self.table.earliest()
     }
 
-    /// A packet is soon to arrive: with thousands of flows, what it will touch is in no near cache.
+    /// Prefetches for a packet that will soon arrive: with thousands of flows, the memory that it will touch is in no
+    /// near cache.
     #[inline]
     pub fn prefetch(&self) {
         for entry in self.table.iter() {

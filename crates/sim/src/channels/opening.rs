@@ -1,4 +1,4 @@
-//! What a flow begins with, before it starts.
+//! The initial state of a flow, before it starts.
 
 use std::sync::Arc;
 
@@ -12,9 +12,9 @@ use crate::settings::{Settings, settings};
 /// A channel that a flow begins with, before it starts.
 #[derive(PartialEq)]
 pub enum Opening {
-    /// Its port, and what it sets in the ECN field.
+    /// Its port, and the value that it sets in the ECN field.
     Udp(u16, Ecn),
-    /// The same, of a relay to which players come.
+    /// The same, for a relay that players connect to.
     UdpListener(u16, Ecn),
     Echo,
     RtpPair,
@@ -25,7 +25,7 @@ pub enum Opening {
 }
 
 impl Opening {
-    /// Of `channel`. Settings that are those of `last` are shared with it.
+    /// Makes the settings of `channel`. Settings that are those of `last` are shared with it.
     pub fn new(channel: &Channel, last: &mut Option<Settings>) -> Result<Self, SimError> {
         let mut shared = |spec: &TcpSpec| -> Result<Settings, SimError> {
             let made = settings(spec)?;
@@ -46,15 +46,15 @@ impl Opening {
     }
 }
 
-/// What a flow's start takes.
+/// The inputs of a flow's start.
 pub struct Start {
     pub openings: Arc<Vec<Opening>>,
     pub roots: Arc<Roots>,
 }
 
-/// What both ends of a flow, or a relay, go by whenever a channel opens.
+/// The state that both ends of a flow, or a relay, use whenever a channel opens.
 pub struct Roots {
-    /// Of the stream that draws the initial sequence numbers of its connections.
+    /// Seed of the stream that draws the initial sequence numbers of its connections.
     seed: u64,
     key: u64,
     /// Begins the random streams of its congestion controllers.
@@ -67,7 +67,7 @@ impl Roots {
         RandomStream::of(self.seed, self.key)
     }
 
-    /// Of the flow or relay of that name.
+    /// Makes the roots of the flow or relay of that name.
     pub fn named(seed: u64, name: &str) -> Self {
         Roots {
             seed,

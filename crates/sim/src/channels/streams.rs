@@ -1,8 +1,12 @@
-//! What the connections of an end do: they take segments and timeouts, and tell their machine.
+//! The connections of an end: they handle segments and timeouts, and pass events to their machine.
+
+use std::borrow::Cow;
 
 use streamgauge_base::{FlowId, Instant};
 use streamgauge_systems::{ChannelError, ChannelId, CloseReason, Input};
-use streamgauge_transport::tcp::{self, Connection, ConnectionEvent, Segment, answer_from_nobody, flags};
+use streamgauge_transport::tcp::{
+    self, Connection, ConnectionEvent, Segment, flags, reset_without_connection,
+};
 
 use super::{Channels, Gone, Kind, Origin, TCP, Tcp, drawn};
 use crate::lingering::Answer;
@@ -12,16 +16,16 @@ use crate::recorder::Recorder;
 use crate::store::{Body, NO_RELAY, Ports};
 use crate::table::{Address, Entry};
 
-/// What a connection has to say to its machine.
+/// An event of a connection for its machine.
 pub enum Said {
     Input(Input<'static>),
-    /// Something that the machine is not told.
+    /// An event that the machine does not get.
     Unsaid,
     Nothing,
 }
 
 impl Channels {
-    /// A segment arrives, `locally` from an end at the same side.
+    /// Handles a segment, `locally` from an end at the same side.
     #[inline]
     pub fn segment<R: Recorder>(
         &mut self,
@@ -42,7 +46,7 @@ impl Channels {
         self.strange_segment(now, address, segment, network);
     }
 
-    /// A segment of no connection that is under way.
+    /// Handles a segment of no connection that is under way.
     #[cold]
     fn strange_segment<R: Recorder>(
         &mut self,
@@ -54,7 +58,7 @@ impl Channels {
         let opens = segment.has(flags::SYN) && !segment.has(flags::ACK);
         self.expire(now);
         if opens {
-            // One in TIME-WAIT gives way to a new connection (RFC 9293 section 3.6.1).
+            // One in TIME-WAIT yields to a new connection (RFC 9293 section 3.6.1).
             if let Some(port) = self.opened().lingering.forget(address) {
                 self.opened().ephemeral.release(port);
             }
@@ -63,7 +67,7 @@ impl Channels {
             }
         }
         let answers = match self.opened().lingering.receive(now, address, segment) {
-            None => answer_from_nobody(segment).into_iter().collect(),
+            None => reset_without_connection(segment).into_iter().collect(),
             Some(Answer::Segments(answers)) => answers,
             Some(Answer::Gone(port)) => {
                 port.into_iter().for_each(|port| self.opened().ephemeral.release(port));
@@ -78,7 +82,7 @@ impl Channels {
         }
     }
 
-    /// A SYN for the listener at `at`.
+    /// Handles a SYN for the listener at `at`.
     fn knock<R: Recorder>(
         &mut self,
         now: Instant,
@@ -99,13 +103,13 @@ impl Channels {
         let connection = Connection::listen(settings.config.clone());
         let drawn = drawn(&mut self.opened().sequences);
         let to = ((address.own, address.peer), address.whom);
-        self.add_stream(id, to, connection, &settings, Origin::Accepted(on), drawn);
+        self.add_stream(id, to, connection, Origin::Accepted(on), drawn);
         if let Some(connection) = self.stream(id, &mut network.pending) {
             connection.handle(now, segment);
         }
     }
 
-    /// Gives connections that want to be called at `now` their timeouts.
+    /// Gives the connections that are due at `now` their timeouts.
     pub fn timeout(&mut self, now: Instant) {
         if self.table.earliest() > now {
             return;
@@ -119,7 +123,7 @@ impl Channels {
         }
     }
 
-    /// What has fallen due may have something to say.
+    /// Queues the due connections, which may have events.
     #[inline]
     pub fn touch_due(&mut self, now: Instant, pending: &mut Pending) {
         if self.table.earliest() <= now {
@@ -131,7 +135,7 @@ impl Channels {
         }
     }
 
-    /// Lets the stream at place `at` of the table send what it can; `None` if there is no stream.
+    /// Lets the stream at place `at` of the table send as much as it can; `None` if there is no stream.
     #[inline]
     pub(super) fn transmit<R: Recorder>(
         &mut self,
@@ -150,7 +154,7 @@ impl Channels {
         Some(tcp)
     }
 
-    /// Lets a channel send what it can, and takes the next thing that it says.
+    /// Lets a channel send as much as it can, and returns its next event.
     #[inline]
     pub fn listen_to<R: Recorder>(&mut self, now: Instant, id: ChannelId, network: &mut Network<R>) -> Said {
         let Some(at) = self.table.of(id) else { return Said::Nothing };
@@ -162,7 +166,7 @@ impl Channels {
         self.translate(at, event, &mut network.pending)
     }
 
-    /// What the machine is told; nothing of a stream that it ended itself, nor of one that it does not know.
+    /// Returns the machine's event; nothing for a stream that it ended itself, or one that it was not informed of.
     fn translate(&mut self, at: usize, event: ConnectionEvent, pending: &mut Pending) -> Said {
         let serves = self.serves();
         let Entry { id, to, carrier: Kind::Tcp(tcp), .. } = self.table.get_mut(at) else {
@@ -215,13 +219,13 @@ impl Channels {
         }
     }
 
-    /// A connection has said everything: sees when it wants to be called, and lets go of it if it is over.
+    /// Settles a connection without further events: finds when it is next due, and drops it if it is over.
     #[inline]
     fn settled(&mut self, now: Instant, at: usize) {
         let Kind::Tcp(tcp) = &self.table.get(at).carrier else { return };
         let connection = &tcp.connection;
         let over = connection.is_closed() && tcp.origin != Origin::Start;
-        // What has arrived of a stream in order is still the machine's to read.
+        // Data that has arrived of a stream in order is still the machine's to read.
         if over && (!connection.is_open() || connection.readable() == 0) {
             return self.let_go(now, at);
         }
@@ -244,7 +248,7 @@ impl Channels {
         }
     }
 
-    /// Forgets the connections whose TIME-WAIT is over, and frees their ports.
+    /// Forgets the connections that are past TIME-WAIT, and frees their ports.
     pub(super) fn expire(&mut self, now: Instant) {
         let opened = self.opened();
         while let Some(port) = opened.lingering.expire(now) {
@@ -252,9 +256,11 @@ impl Channels {
         }
     }
 
-    /// The streams across the path that are open: under whose name they are, the server's and the player's port of each but
-    /// a flow's own first, the name of its congestion controller, its figures.
-    pub fn open_streams(&self) -> impl Iterator<Item = (FlowId, Option<[u16; 2]>, &'static str, tcp::Stats)> {
+    /// Returns the open streams across the path: the flow that counts them, the server's and the player's port of each
+    /// but a flow's own first, the name of its congestion controller, its figures.
+    pub fn open_streams(
+        &self,
+    ) -> impl Iterator<Item = (FlowId, Option<[u16; 2]>, Cow<'static, str>, tcp::Stats)> {
         let first = self.first;
         let serves = self.serves();
         self.table.iter().filter_map(move |entry| {
@@ -265,11 +271,14 @@ impl Channels {
             let is_first = first == Some(entry.id) && link.user == NO_RELAY;
             let ports = (!is_first).then_some(ports);
             let crosses = link.local.is_none() && tcp.connection.is_open();
-            crosses.then(|| (link.line.flow, ports, tcp.controller.name(), tcp.connection.stats()))
+            crosses.then(|| {
+                let control = tcp.connection.congestion_control().label();
+                (link.line.flow, ports, control, tcp.connection.stats())
+            })
         })
     }
 
-    /// The figures of its first stream, with the counts of all.
+    /// Returns the figures of its first stream, with the counts of all.
     pub fn tcp_stats(&self) -> Option<tcp::Stats> {
         let mut total = self.opened.as_ref().map_or_else(Gone::default, |opened| opened.gone.clone());
         for entry in self.table.iter() {

@@ -1,4 +1,4 @@
-//! What is kept of connections that are over.
+//! The state kept of connections that are over.
 
 #[path = "../../../systems/src/testing/opener.rs"]
 mod opener;
@@ -21,9 +21,9 @@ fn plan() -> TrialPlan {
         queue: QueueSpec::Droptail(Limit::Packets(10_000)),
         layer: Layer::Ethernet,
     });
-    let down = vec![StageSpec { name: "bottleneck".into(), kind }];
+    let down = vec![StageSpec { name: "bottleneck".into(), kind, changes: vec![] }];
     let kind = StageKind::Delay(DelaySpec::constant(Duration::from_millis(1)));
-    let up = vec![StageSpec { name: "delay".into(), kind }];
+    let up = vec![StageSpec { name: "delay".into(), kind, changes: vec![] }];
     let app = BulkSpec::usual().app();
     let (start, role, entry) = (Duration::ZERO, Role::Subject, Entry::Server);
     TrialPlan {
@@ -50,10 +50,13 @@ fn plan() -> TrialPlan {
         host_jitter: Duration::ZERO,
         keep: Keep::Metrics,
         tcp_sample: None,
+        limits: Default::default(),
+        marks: vec![],
     }
 }
 
-/// What server and player keep after two thousand connections, of which the last comes later than TIME-WAIT.
+/// Returns the state that server and player keep after two thousand connections; the last of them is later than
+/// TIME-WAIT.
 fn kept(client: Ending, server: Ending, port: u16) -> [[usize; 3]; 2] {
     let seen = Shared::default();
     let mut client = Client::new(2_000, 50, port, client, &seen);
@@ -65,7 +68,7 @@ fn kept(client: Ending, server: Ending, port: u16) -> [[usize; 3]; 2] {
     let relays = |_: &RelaySpec| unreachable!("there is none");
     let plan = plan();
     let mut trial = Trial::new(&plan, machines, relays, ()).unwrap();
-    trial.run(&plan);
+    trial.run(&plan).unwrap();
     assert_eq!(seen.lock().unwrap().outcomes.len(), 2_000);
     [trial.endpoints[0].kept(), trial.endpoints[1].kept()]
 }
@@ -78,7 +81,7 @@ fn nothing_is_kept_of_what_is_over_but_a_time_wait_and_its_port() {
     assert_eq!(kept(Ending::After, Ending::First, 80), [[1, 1, 0], [0, 0, 0]]);
     // Both, where neither waits for the other: their FINs cross.
     assert_eq!(kept(Ending::First, Ending::First, 80), [[1, 1, 0], [0, 1, 1]]);
-    // Who is reset, and who resets, keeps nothing; nor does who is refused.
+    // An end that is reset, or that resets, keeps nothing; a refused one does not either.
     assert_eq!(kept(Ending::After, Ending::Reset, 80), [listener, [0, 0, 0]]);
     assert_eq!(kept(Ending::Reset, Ending::First, 80), [listener, [0, 0, 0]]);
     assert_eq!(kept(Ending::First, Ending::First, 81), [listener, [0, 0, 0]]);

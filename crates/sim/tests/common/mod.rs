@@ -18,7 +18,7 @@ use streamgauge_systems::media::ClipSpec;
 use streamgauge_systems::ping::PingSpec;
 use streamgauge_systems::rtp::RtpSpec;
 
-/// A folder that goes with the test.
+/// A folder that is removed after the test.
 pub struct Folder(pub PathBuf);
 
 impl Folder {
@@ -53,20 +53,20 @@ pub fn bottleneck(bps: u64, limit: Limit) -> StageSpec {
         queue: QueueSpec::Droptail(limit),
         layer: Layer::Ethernet,
     };
-    StageSpec { name: "bottleneck".into(), kind: StageKind::Bottleneck(kind) }
+    StageSpec { name: "bottleneck".into(), kind: StageKind::Bottleneck(kind), changes: vec![] }
 }
 
 pub fn delay(ms: u64) -> StageSpec {
     let kind = DelaySpec::constant(Duration::from_millis(ms));
-    StageSpec { name: "delay".into(), kind: StageKind::Delay(kind) }
+    StageSpec { name: "delay".into(), kind: StageKind::Delay(kind), changes: vec![] }
 }
 
 pub fn loss(probability: f64) -> StageSpec {
     let kind = LossSpec { model: LossModel::Bernoulli { probability }, switches: Vec::new() };
-    StageSpec { name: "loss".into(), kind: StageKind::Loss(kind) }
+    StageSpec { name: "loss".into(), kind: StageKind::Loss(kind), changes: vec![] }
 }
 
-/// `down` of a bottleneck and a delay, `up` of a delay.
+/// Makes a path: `down` of a bottleneck and a delay, `up` of a delay.
 pub fn path(bps: u64, limit: Limit, one_way_ms: u64) -> PathSpec {
     PathSpec { down: vec![bottleneck(bps, limit), delay(one_way_ms)], up: vec![delay(one_way_ms)] }
 }
@@ -84,6 +84,8 @@ pub fn plan(path: PathSpec, flows: Vec<FlowSpec>, seconds: u64, seed: u64) -> Tr
         host_jitter: Duration::ZERO,
         keep: Keep::Packets,
         tcp_sample: None,
+        limits: Default::default(),
+        marks: vec![],
     }
 }
 
@@ -124,7 +126,7 @@ pub fn bulk(name: &str, congestion_control: &str, receive_window: u64) -> FlowSp
     flow(name, bulk_spec(congestion_control, receive_window).app())
 }
 
-/// The same, whose ends exchange settings first as iperf3's do.
+/// Makes the same, with ends that exchange settings first as iperf3's do.
 pub fn bulk_agreed(name: &str, congestion_control: &str, receive_window: u64) -> FlowSpec {
     let spec = bulk_spec(congestion_control, receive_window);
     flow(name, BulkSpec { control_connection: true, ..spec }.app())
@@ -135,7 +137,7 @@ pub fn cbr(name: &str, packets_per_s: f64, payload_bytes: u32, windows: &[(u64, 
     flow(name, CbrSpec { packets_per_s, payload_bytes, burst: 1, windows, ecn: EcnField::No }.app())
 }
 
-/// Constant rate, `burst` packets at each tick.
+/// Makes a flow of constant rate, `burst` packets at each tick.
 pub fn cbr_in_bursts(name: &str, packets_per_s: f64, payload_bytes: u32, burst: u32) -> FlowSpec {
     let spec = CbrSpec { packets_per_s, payload_bytes, burst, windows: vec![], ecn: EcnField::No };
     flow(name, spec.app())
@@ -145,7 +147,7 @@ pub fn ping(name: &str, interval_ms: u64, payload_bytes: u32) -> FlowSpec {
     flow(name, PingSpec { interval: ms(interval_ms), payload_bytes }.app())
 }
 
-/// 25 frames/s of 2,000 B, every twelfth three times as long: about 470 kbit/s.
+/// Makes a clip of 25 frames/s of 2,000 B, every twelfth three times as long: about 470 kbit/s.
 fn clip(seconds: u64) -> ClipSpec {
     let mut frame_bytes = vec![2000; 12];
     frame_bytes[0] = 6000;
@@ -158,12 +160,12 @@ fn clip(seconds: u64) -> ClipSpec {
     }
 }
 
-/// That clip by HTTP.
+/// Makes a flow with that clip by HTTP.
 pub fn http(name: &str, seconds: u64, player: HttpPlayerSettings) -> FlowSpec {
     flow(name, HttpSpec { clip: clip(seconds), player, ..HttpSpec::usual() }.app())
 }
 
-/// That clip by RTP.
+/// Makes a flow with that clip by RTP.
 pub fn rtp(name: &str, seconds: u64, tcp: Option<TcpSpec>) -> FlowSpec {
     let clip = clip(seconds);
     let (rtcp_interval, playout_delay) = (Duration::from_secs(1), ms(500));
@@ -179,7 +181,7 @@ pub fn rtp(name: &str, seconds: u64, tcp: Option<TcpSpec>) -> FlowSpec {
 pub struct Rows {
     pub rows: Vec<(Fate, PacketInfo, Direction)>,
     pub events: Vec<Event>,
-    /// Copies and fragments: where, of which, itself.
+    /// Copies and fragments: stage, original, itself.
     pub made: Vec<(StageId, Item, Item)>,
 }
 

@@ -1,4 +1,4 @@
-//! Datagrams through a relay, for tests of what drives relays: each player's go to its server, whose answers come back.
+//! Datagrams through a relay, for tests of the relays' drivers: each player's are sent to its server, which answers.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -9,20 +9,20 @@ use streamgauge_systems::{App, Carrier, Channel, ChannelId, Input, Io, Peer};
 /// Between two datagrams of a player.
 const EACH: Duration = Duration::from_millis(5);
 
-/// The channel that a flow, or a relay, begins with.
+/// Returns the channel that a flow, or a relay, begins with.
 pub fn begins(carrier: Carrier) -> Vec<Channel> {
     vec![Channel { id: ChannelId(0), carrier }]
 }
 
-/// Of a flow's two ends.
+/// Returns the carrier of a flow's two ends.
 pub fn udp(port: u16) -> Carrier {
     Carrier::Udp { port, ecn: Ecn::NotEct }
 }
 
-/// What the relay has seen.
+/// The relay's observations.
 #[derive(Default, Debug)]
 pub struct Handed {
-    /// Whose first datagrams came.
+    /// Peers with a first datagram.
     pub accepted: Vec<Peer>,
     /// Why channels could not be opened.
     pub refused: Vec<String>,
@@ -35,7 +35,7 @@ pub struct Passing {
     /// Where else it tries to send from.
     pub tries: Option<u16>,
     pub other: BTreeMap<ChannelId, ChannelId>,
-    /// When it closes its listener.
+    /// Time when it closes its listener.
     pub until: Option<Instant>,
     pub handed: Arc<Mutex<Handed>>,
 }
@@ -60,13 +60,15 @@ impl App for Passing {
                 );
                 if let Some(port) = self.tries {
                     io.open_to(peer, &udp(port));
-                    // Of that server it has one already, and there are no more flows than that.
+                    // From that server it has one already, and there are no more flows than that.
                     io.open_to(peer, &udp(self.port));
                     io.open_to(Peer(9), &udp(self.port));
                 }
                 self.other.extend([(channel, up), (up, channel)]);
             }
-            Input::Datagram(channel, datagram) => io.send(self.other[&channel], datagram.clone()),
+            Input::Datagram { on: channel, bytes: datagram, .. } => {
+                io.send(self.other[&channel], datagram.clone())
+            }
             Input::Refused(_, why) => self.handed.lock().unwrap().refused.push(why.to_string()),
             _ => {}
         }
@@ -83,12 +85,12 @@ impl App for Passing {
     }
 }
 
-/// A server that puts its number before what comes, and fills up.
+/// A server that puts its number before each datagram that arrives, and fills up.
 pub struct Answering(pub u8);
 
 impl App for Answering {
     fn handle(&mut self, _: Instant, input: Input<'_>, io: &mut dyn Io) {
-        if let Input::Datagram(channel, datagram) = input {
+        if let Input::Datagram { on: channel, bytes: datagram, .. } = input {
             io.send(channel, Chunk::with_filler([&[self.0], datagram.head()].concat(), 900));
         }
     }
@@ -100,7 +102,7 @@ impl App for Answering {
     }
 }
 
-/// A player that sends the numbers 0 to `count` and keeps what comes: who answers, and which number.
+/// A player that sends the numbers 0 to `count` and keeps the answers: the server and the number.
 pub struct Asking {
     pub count: u8,
     sent: u8,
@@ -117,9 +119,9 @@ impl Asking {
 impl App for Asking {
     fn handle(&mut self, now: Instant, input: Input<'_>, io: &mut dyn Io) {
         match input {
-            // The first ones at once: they come before anybody can have answered.
+            // The first ones at once: they leave before any server can have answered.
             Input::Start => (0..3).for_each(|_| self.ask(now, io)),
-            Input::Datagram(_, datagram) => {
+            Input::Datagram { bytes: datagram, .. } => {
                 assert!(datagram.len() == 902, "{datagram:?}");
                 self.came.lock().unwrap().push((datagram.head()[0], datagram.head()[1]));
             }

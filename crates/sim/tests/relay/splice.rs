@@ -1,4 +1,4 @@
-//! A relay that hands bytes on, for tests of what drives relays: each stream of a player becomes one to its server.
+//! A relay that hands bytes on, for tests of the relays' drivers: each stream of a player becomes one to its server.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use streamgauge_base::{Chunk, Event, Instant};
 use streamgauge_plan::TcpSpec;
 use streamgauge_systems::{App, Carrier, ChannelError, ChannelId, CloseReason, Input, Io, Peer};
 
-/// What the relay has seen.
+/// The relay's observations.
 #[derive(Default, Debug)]
 pub struct Passed {
     /// Streams accepted, by the flow they are of.
@@ -18,7 +18,7 @@ pub struct Passed {
 pub struct Splice {
     pub other: BTreeMap<ChannelId, ChannelId>,
     pub waiting: BTreeMap<ChannelId, Vec<Chunk>>,
-    /// Streams that end when what waits for them is written: the other end has finished.
+    /// Streams that end when the data waiting for them is written: the other end has finished.
     pub ending: BTreeSet<ChannelId>,
     pub passed: std::sync::Arc<std::sync::Mutex<Passed>>,
     pub port: u16,
