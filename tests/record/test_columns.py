@@ -60,7 +60,7 @@ def test_what_was_told_is_in_the_events(version: str) -> None:
     assert _same(record.told, _in_seconds(record.events))
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     events=st.lists(
         st.fixed_dictionaries(

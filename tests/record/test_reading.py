@@ -103,7 +103,7 @@ def test_only_scenario_packets_and_events_make_the_digest(tmp_path: Path, whole:
     assert Record.open(make(tmp_path / "seed", PLAN | {"seed": 2})).trial["digest"] != digest
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     events=st.lists(
         st.fixed_dictionaries(

@@ -1,4 +1,5 @@
-//! Cost of the classifier for a packet, by what its flow speaks. `cargo bench -p streamgauge-record --bench classify`.
+//! Cost of the classifier for a packet, by the protocol of its flow. `cargo bench -p streamgauge-record --bench
+//! classify`.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use streamgauge_base::{Direction, FlowId, Headers, TransportHeader};
@@ -10,7 +11,7 @@ const FLOW: FlowId = FlowId(0);
 const ACK: u8 = 16;
 const MSS: u32 = 1448;
 
-/// Packets, whose payload's first bytes are an index into `heads`: in a driver they are in the cache when they come.
+/// Packets with a payload that starts with an index into `heads`: in a driver they are in the cache on arrival.
 #[derive(Default)]
 struct Train {
     heads: Vec<Vec<u8>>,
@@ -23,7 +24,7 @@ impl Train {
     }
 }
 
-/// Full segments down, whose payload begins with `head`, and an acknowledgement up for every second.
+/// Makes full segments down, with a payload that begins with `head`, and an acknowledgement up for every second.
 fn stream(head: &[u8]) -> Train {
     let mut train = Train { heads: vec![vec![], head.to_vec()], ..Train::default() };
     for n in 0..PACKETS {
@@ -35,7 +36,7 @@ fn stream(head: &[u8]) -> Train {
     train
 }
 
-/// A request up and an answer of 300 segments down, again and again.
+/// Makes a request up and an answer of 300 segments down, again and again.
 fn http() -> Train {
     let request = b"GET /video/segment-17.m4s HTTP/1.1\r\nHost: 10.1.0.1\r\nRange: bytes=0-4095\r\n\r\n";
     let mut answer = b"HTTP/1.1 200 OK\r\nContent-Type: video/mp4\r\nContent-Length: 434400\r\n\r\n".to_vec();
@@ -60,7 +61,7 @@ fn interleaved() -> Train {
     stream(&frame)
 }
 
-/// Datagrams with a short header of QUIC (RFC 9000 section 17.3).
+/// Makes datagrams with a short header of QUIC (RFC 9000 section 17.3).
 fn quic() -> Train {
     let packet = (Direction::Down, TransportHeader::Udp, 1200, 0);
     Train { heads: vec![[vec![0x41], vec![0xa5; 1199]].concat()], packets: vec![packet; PACKETS as usize] }
@@ -72,7 +73,7 @@ fn rtp() -> Train {
     Train { heads: (0..PACKETS).map(head).collect(), packets: (0..PACKETS).map(packet).collect() }
 }
 
-/// Data packets with the server's clock before each.
+/// Makes data packets with the server's clock before each.
 fn rdt() -> Train {
     let head = |n: u32| {
         let seq = ((n % 0xff00) as u16).to_be_bytes();
@@ -105,7 +106,7 @@ fn bench(c: &mut Criterion) {
     measure("quic", quic(), udp(DatagramProtocol::Quic));
     measure("rdt", rdt(), udp(DatagramProtocol::Rdt));
     measure("rtp", rtp(), udp(DatagramProtocol::Rtp));
-    // Where nothing is told.
+    // Flows without a given protocol.
     measure("guessed/bulk", stream(&[]), Protocols::default());
     measure("guessed/http", http(), Protocols::default());
     measure("guessed/interleaved", interleaved(), Protocols::default());

@@ -35,7 +35,7 @@ fn legend(flows: u16) -> Legend {
     }
 }
 
-/// `flows` bulk flows over `flows` Mbit/s, about 1 in 40 packets dropped.
+/// Makes rows of `flows` bulk flows over `flows` Mbit/s, about 1 in 40 packets dropped.
 fn rows(flows: u16) -> Vec<Row> {
     let mut random = RandomStream::named(1, "bench", "rows");
     let role = |flow| if flow == 0 { Role::Subject } else { Role::Rival };

@@ -1,9 +1,9 @@
-//! Conservation: what went into every stage, per flow, must have come out of it, been dropped, or still be there.
+//! Conservation: all packets that entered a stage, per flow, must have left it, been dropped, or still be there.
 //!
-//! A path that checks its own log proves nothing, so the other side of the account is kept by the driver: a
-//! [`Ledger`] counts what it gave to the path and what it took from it, and [`Balance::check`] compares the two
-//! along every chain of stages. A fate that was never recorded, a packet that vanished inside a stage and a row
-//! under the wrong flow all show.
+//! A path that checks its own log proves nothing, so the driver keeps the other side of the account: a [`Ledger`]
+//! counts the packets it gave to the path and those it removed from it, and [`Balance::check`] compares the two along
+//! every chain of stages. A fate that was never recorded, a packet that vanished inside a stage and a row under the
+//! wrong flow all show.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ impl std::ops::Add for Count {
     }
 }
 
-/// What became of one flow's packets in one stage, but for those that left it.
+/// The fates of one flow's packets in one stage, except for those that left it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Cell {
     held: Count,
@@ -45,7 +45,7 @@ struct Cell {
 }
 
 impl Cell {
-    /// All that has a fate here: what entered and what was made. `delivered` left the stage.
+    /// Returns all that have a fate here: entered and made. `delivered` left the stage.
     fn settled(&self, delivered: Count) -> Count {
         self.dropped.iter().fold(delivered + self.held, |sum, &c| sum + c)
     }
@@ -59,7 +59,7 @@ impl Cell {
     }
 }
 
-/// Row of a flow in the tables below: its code, or past the last one for [`FlowId::OTHER`].
+/// Returns the row of a flow in the tables below: its code, or past the last one for [`FlowId::OTHER`].
 fn row_of(flow: FlowId, flows: usize) -> Option<usize> {
     let row = usize::from(flow.0);
     if row < flows {
@@ -75,14 +75,14 @@ fn row_of(flow: FlowId, flows: usize) -> Option<usize> {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Balance {
     legend: Legend,
-    /// `flow * stages + stage`, the last flow being "other". What left a stage stands by itself: nearly every row
-    /// counts there, and with thousands of flows 16 bytes of each stay in a near cache where whole cells do not.
+    /// `flow * stages + stage`, the last flow being "other". Departures are kept apart: nearly every row counts there,
+    /// and with thousands of flows 16 bytes of each stay in a near cache where whole cells do not.
     delivered: Vec<Count>,
     cells: Vec<Cell>,
 }
 
 impl Balance {
-    /// An empty account.
+    /// Makes an empty account.
     pub fn new(legend: &Legend) -> Self {
         let places = legend.stages.len() * (legend.flows.len() + 1);
         let (delivered, cells) = (vec![Count::default(); places], vec![Cell::default(); places]);
@@ -109,22 +109,23 @@ impl Balance {
         }
     }
 
-    /// What entered `stage` of `flow`. Zero where the legend has no such stage or flow, as in all of these.
+    /// Returns the packets of `flow` that entered `stage`. Zero where the legend has no such stage or flow, as in all
+    /// of these.
     pub fn entered(&self, stage: StageId, flow: FlowId) -> Count {
         self.look(stage, flow).map_or(Count::default(), |(delivered, cell)| cell.entered(delivered))
     }
 
-    /// What left `stage`.
+    /// Returns the packets that left `stage`.
     pub fn delivered(&self, stage: StageId, flow: FlowId) -> Count {
         self.look(stage, flow).map_or(Count::default(), |(delivered, _)| delivered)
     }
 
-    /// What `stage` dropped for `cause`.
+    /// Returns the packets that `stage` dropped for `cause`.
     pub fn dropped(&self, stage: StageId, flow: FlowId, cause: Cause) -> Count {
         self.look(stage, flow).map_or(Count::default(), |(_, cell)| cell.dropped[cause as usize])
     }
 
-    /// What was inside `stage` at the end.
+    /// Returns the packets inside `stage` at the end.
     pub fn held(&self, stage: StageId, flow: FlowId) -> Count {
         self.look(stage, flow).map_or(Count::default(), |(_, cell)| cell.held)
     }
@@ -134,7 +135,7 @@ impl Balance {
         self.look(stage, flow).map_or(Count::default(), |(_, cell)| cell.made)
     }
 
-    /// Where the tables have a stage and flow; `None` where the legend has not.
+    /// Returns the place of a stage and flow in the tables; `None` where the legend has none.
     #[inline]
     fn place(&self, stage: StageId, flow: FlowId) -> Option<usize> {
         self.place_of(stage, row_of(flow, self.legend.flows.len())?)
@@ -150,13 +151,13 @@ impl Balance {
         self.place(stage, flow).map(|place| (self.delivered[place], &self.cells[place]))
     }
 
-    /// Of a stage that the legend has and a row of its flows.
+    /// Returns the cell of a stage that the legend has and a row of its flows.
     fn cell(&self, stage: StageId, row: usize) -> (Count, &Cell) {
         let place = self.place_of(stage, row).expect("the caller goes through the legend's stages");
         (self.delivered[place], &self.cells[place])
     }
 
-    /// Every stage and flow that saw a packet, in order of their codes.
+    /// Returns every stage and flow that saw a packet, in order of their codes.
     pub fn rows(&self) -> Vec<BalanceRow> {
         let mut rows = Vec::new();
         for (stage, entry) in (0u8..=u8::MAX).zip(&self.legend.stages) {
@@ -194,9 +195,9 @@ impl Balance {
     /// Compares with the driver's own account. Each returned sentence names a stage, a flow and two numbers;
     /// none means that everything is accounted for, in packets and in bytes.
     ///
-    /// For every stage and flow: what left it, was dropped in it or is held = what the driver put there + what left
-    /// the stage before + what it made itself.
-    /// For every direction and flow: what left the last stage = what the driver took out.
+    /// Checks for every stage and flow: packets that left it, were dropped in it or are held = packets that the driver
+    /// put there + packets that left the stage before + packets that it made itself. For every direction and flow:
+    /// packets that left the last stage = packets that the driver removed.
     pub fn check(&self, ledger: &Ledger) -> Vec<String> {
         let mut wrong = Vec::new();
         let mut compare = |what: String, found: Count, expected: Count| {
@@ -258,7 +259,7 @@ pub struct BalanceRow {
     pub held_bytes: u64,
 }
 
-/// The driver's own account of what it put into a path and took out of it.
+/// The driver's own account of the packets it put into a path and removed from it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ledger {
     flows: usize,
@@ -267,7 +268,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// An empty account.
+    /// Makes an empty account.
     pub fn new(legend: &Legend) -> Self {
         let rows = legend.flows.len() + 1;
         Ledger {
@@ -277,7 +278,7 @@ impl Ledger {
         }
     }
 
-    /// A packet of `bytes` Ethernet bytes was put into `stage`: the first of its direction, or the bottleneck for
+    /// Counts a packet of `bytes` Ethernet bytes put into `stage`: the first of its direction, or the bottleneck for
     /// traffic that enters at the router. Flows and stages that the legend has not are not counted.
     #[inline]
     pub fn entered(&mut self, stage: StageId, flow: FlowId, bytes: u32) {
@@ -288,7 +289,7 @@ impl Ledger {
         }
     }
 
-    /// A packet left the last stage of `direction`.
+    /// Counts a packet that left the last stage of `direction`.
     #[inline]
     pub fn left(&mut self, direction: Direction, flow: FlowId, bytes: u32) {
         if let Some(row) = row_of(flow, self.flows) {

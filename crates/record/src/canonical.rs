@@ -1,9 +1,9 @@
-//! Canonical JSON: one text for equal values, whoever wrote them. RFC 8785, except that integers beyond 2^53 keep
-//! all their digits (seeds have 64 bits).
+//! Canonical JSON: one text for equal values from any writer. RFC 8785, except that integers beyond 2^53 keep all their
+//! digits (seeds have 64 bits).
 
 use serde_json::{Number, Value};
 
-/// The canonical text of a JSON text; an error says where it is no JSON.
+/// Returns the canonical text of a JSON text; an error names the place where it is no JSON.
 pub fn canonical_json(text: &str) -> Result<String, String> {
     let value: Value = serde_json::from_str(text).map_err(|e| format!("not JSON: {e}"))?;
     let mut out = String::with_capacity(text.len());
@@ -46,7 +46,7 @@ fn put(value: &Value, out: &mut String) {
 }
 
 fn put_string(s: &str, out: &mut String) {
-    // serde_json escapes exactly what RFC 8785 section 3.2.2.2 does.
+    // serde_json escapes exactly the characters of RFC 8785 section 3.2.2.2.
     out.push_str(&serde_json::to_string(s).expect("a string is always JSON"));
 }
 
@@ -57,7 +57,7 @@ fn put_number(number: &Number, out: &mut String) {
     }
 }
 
-/// ECMA-262 section 6.1.6.1.20, Number::toString in base 10, of a finite number.
+/// Writes a finite number by ECMA-262 section 6.1.6.1.20, Number::toString in base 10.
 fn ecmascript(value: f64) -> String {
     if value == 0.0 {
         return "0".into();
@@ -112,7 +112,7 @@ mod tests {
         let text = canonical_json(
             " {\"b\": [1.0, 1, 1e0, -0.0], \"a\": \"\\u00e9\\n\", \"\u{e000}\":1, \"\u{10000}\":2} ",
         );
-        // Beyond the basic plane comes before U+E000 in UTF-16.
+        // A character beyond the basic plane sorts before U+E000 in UTF-16.
         assert_eq!(text.as_deref(), Ok("{\"a\":\"é\\n\",\"b\":[1,1,1,0],\"\u{10000}\":2,\"\u{e000}\":1}"));
         assert_eq!(canonical_json("18446744073709551615").as_deref(), Ok("18446744073709551615"));
         assert!(canonical_json("{").is_err_and(|e| e.contains("line 1")));

@@ -16,7 +16,7 @@ pub(crate) enum Version {
     One,
     /// With `flags` of 8 bits, and without `connection`.
     Two,
-    /// What is written now.
+    /// The version that is written now.
     Three,
 }
 
@@ -87,7 +87,7 @@ message packets {
   required int32 protocol (INTEGER(8, false));
 }";
 
-/// The file's schema. All are plain integers: readers of every language take them as they are.
+/// The file's schema. All are plain integers: readers of every language accept them as they are.
 pub(crate) const MESSAGE: &str = "
 message packets {
   required int64 pkt (INTEGER(64, false));
@@ -208,7 +208,7 @@ impl Columns {
     #[inline]
     pub fn push(&mut self, fate: &Fate, info: &PacketInfo, direction: Direction) {
         debug_assert!(!self.is_full());
-        // Says to the compiler that every index below is in range.
+        // Shows the compiler that every index below is in range.
         let i = self.rows % BATCH_ROWS;
         let item = &fate.item;
         self.pkt[i] = item.id.0;
@@ -300,7 +300,7 @@ fn put<T: Copy + IntoBytes + Immutable, const WIDTH: usize>(
     }
 }
 
-/// The classifier's flags with what only the stage knows.
+/// Returns the classifier's flags with those that only the stage has.
 pub(crate) fn flags(fate: &Fate, info_flags: u16) -> u16 {
     let ecn = if fate.item.ecn == Ecn::NotEct { 0 } else { packet_flags::ECN_IN };
     let marked = if fate.marked { packet_flags::CE_MARKED } else { 0 };

@@ -20,7 +20,7 @@ impl Depth {
 
     #[inline]
     fn hold(&mut self, sample: usize, value: f64, seconds: f64) {
-        // What left before it came was never there.
+        // A packet that left before it arrived was never there.
         let value = value.max(0.0);
         self.area[sample] += seconds * value;
         self.low[sample] = self.low[sample].min(value);
@@ -28,16 +28,17 @@ impl Depth {
     }
 }
 
-/// What is in a queue, by size and in packets, in each of the samples between `edges`, ascending and distinct.
+/// Returns the content of a queue, by size and in packets, in each of the samples between `edges`, ascending and
+/// distinct.
 ///
-/// Packet `i` is in it from `arrived[i]`, which ascend, until `left[i]`, in ns, and has `sizes[i]`, a whole number. What
-/// happens at one instant has no order: what is in the queue holds from after all of it. Nothing where the lengths
+/// Packet `i` is in it from `arrived[i]`, which ascend, until `left[i]`, in ns, and has `sizes[i]`, a whole number.
+/// Events at one instant have no order: the queue's content holds from after all of them. Nothing where the lengths
 /// differ.
 pub fn queue_depth(arrived: &[i64], left: &[i64], sizes: &[f64], edges: &[i64]) -> Option<[Depth; 2]> {
     if arrived.len() != left.len() || arrived.len() != sizes.len() {
         return None;
     }
-    // Most queues let packets go as they came.
+    // Most queues let packets leave in order of arrival.
     let leaving = (!left.is_sorted()).then(|| {
         let mut order: Vec<usize> = (0..left.len()).collect();
         order.sort_by_key(|&packet| left[packet]);
@@ -104,7 +105,7 @@ mod tests {
     }
 
     proptest! {
-        /// As added up at each instant at which anything happens, packets that left before they came among them.
+        /// The sum at each instant at which anything happens, with packets that left before they arrived among them.
         #[test]
         fn it_is_what_has_come_less_what_has_left(
             packets in proptest::collection::vec((0i64..900, -50i64..300, 1u32..2000), 0..60),

@@ -1,4 +1,4 @@
-//! What can go wrong with a record. Every message names the file and what to do.
+//! Errors of a record. Every message names the file and the remedy.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ pub enum RecordError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What was being done.
+        /// The action that failed.
         what: &'static str,
         /// Why it failed.
         source: io::Error,
@@ -22,15 +22,15 @@ pub enum RecordError {
         /// The file.
         path: PathBuf,
     },
-    /// The file is not what was written.
+    /// The file differs from the written one.
     #[error("{}: damaged: {what}; run the trial again or fetch the record anew", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What differs.
+        /// The difference.
         what: String,
     },
-    /// The file was written by a version of the schema that this program does not know.
+    /// The file has a schema version that this program does not support.
     #[error(
         "{}: schema {found:?} is not one this version reads ({known}); read it with the StreamGauge that wrote it",
         path.display()
@@ -48,7 +48,7 @@ pub enum RecordError {
     Invalid {
         /// The file being written, or the name of the argument.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault.
         what: String,
     },
 }
@@ -74,7 +74,7 @@ impl RecordError {
         RecordError::Invalid { path: path.into(), what: what.into() }
     }
 
-    /// An error of the Parquet library while writing. Nearly always the operating system's underneath.
+    /// Makes an error of the Parquet library while writing. Nearly always the operating system's underneath.
     pub(crate) fn writing(path: &Path, error: parquet::errors::ParquetError) -> Self {
         match error {
             parquet::errors::ParquetError::External(source) => match source.downcast::<io::Error>() {

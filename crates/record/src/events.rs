@@ -31,7 +31,7 @@ message events {
   required binary reason (STRING);
 }";
 
-/// What the digest takes of an event, about.
+/// Approximate bytes of an event in the digest.
 const EVENT_BYTES: usize = 96;
 
 /// The columns of `events.parquet`, borrowed to write and owned when read. `flow` and `value` are null where there
@@ -48,7 +48,7 @@ pub(crate) struct EventColumns<Text> {
 }
 
 impl<Text: AsRef<str>> EventColumns<Text> {
-    /// Without rows, with room for as many.
+    /// Makes columns without rows, with room for as many.
     pub fn with_capacity(rows: usize) -> Self {
         EventColumns {
             time: Vec::with_capacity(rows),
@@ -60,13 +60,13 @@ impl<Text: AsRef<str>> EventColumns<Text> {
         }
     }
 
-    /// Schema, number of rows, then each column: numbers little-endian, strings after their length, nullables
-    /// after a byte that is 1 where there is a value.
+    /// Returns the digest of schema, number of rows, then each column: numbers little-endian, strings after their
+    /// length, nullables after a byte that is 1 where there is a value.
     pub fn digest(&self) -> String {
         let mut hasher = blake3::Hasher::new();
         hash_text(&mut hasher, EVENTS_SCHEMA);
         hasher.update(&(self.time.len() as u64).to_le_bytes());
-        // The hash takes many bytes at once much faster than a few at a time.
+        // The hash processes many bytes at once much faster than a few at a time.
         let mut bytes = Vec::with_capacity(EVENT_BYTES * self.time.len());
         bytes.extend(self.time.iter().flat_map(|time| time.to_le_bytes()));
         for flow in &self.flow {
@@ -98,7 +98,7 @@ impl<Text: AsRef<str>> EventColumns<Text> {
     }
 }
 
-/// As Parquet takes them: slices of one buffer, instead of a buffer for each.
+/// Converts texts to Parquet's form: slices of one buffer, instead of a buffer for each.
 pub(crate) fn texts<'a, Text: AsRef<str> + 'a>(
     column: impl IntoIterator<Item = &'a Text> + Clone,
 ) -> Vec<ByteArray> {
@@ -117,7 +117,7 @@ pub(crate) fn levels<T>(column: &[Option<T>]) -> Vec<i16> {
     column.iter().map(|v| i16::from(v.is_some())).collect()
 }
 
-/// Writes the group's next column; of a nullable one `levels` say where there is a value.
+/// Writes the group's next column; for a nullable one `levels` marks the values that are there.
 pub(crate) fn column<T: DataType>(
     group: &mut SerializedRowGroupWriter<'_, impl Write + Send>,
     values: &[T::T],
@@ -140,7 +140,7 @@ pub fn write_events(path: &Path, events: &[Event], legend: &Legend) -> Result<St
     Ok(digest)
 }
 
-/// A trial's events as [`write_events`] writes them; `path` stands in errors.
+/// Returns a trial's events as [`write_events`] writes them; `path` is the name in errors.
 pub(crate) fn event_columns<'a>(
     path: &Path,
     events: &'a [Event],

@@ -1,4 +1,4 @@
-//! What the files of a record have in common.
+//! Code that the files of a record share.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -48,7 +48,7 @@ impl Drop for Partial {
     }
 }
 
-/// A digest as the record writes it.
+/// Returns a digest as the record writes it.
 pub(crate) fn digest_text(hasher: &blake3::Hasher) -> String {
     format!("blake3:{}", hasher.finalize().to_hex())
 }
@@ -60,7 +60,7 @@ pub(crate) fn hash_text(hasher: &mut blake3::Hasher, text: &str) {
     hasher.update(&bytes);
 }
 
-/// What [`hash_text`] feeds, to be fed with much else at once.
+/// Appends the bytes that [`hash_text`] feeds, to be fed with much else at once.
 pub(crate) fn put_text(bytes: &mut Vec<u8>, text: &str) {
     bytes.extend((text.len() as u64).to_le_bytes());
     bytes.extend(text.as_bytes());

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use etherparse::{EtherType, Ethernet2Slice, IpNumber, Ipv4HeaderSlice, TcpHeaderSlice, UdpHeaderSlice};
 use streamgauge_base::{Direction, Ecn, Fragment, Headers, IPV4_HEADER_BYTES, Protocol, TransportHeader};
 
-/// What a frame says of itself.
+/// The contents of a frame's headers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Frame<'a> {
     /// IPv4 source; `None` if the frame is not IPv4.
@@ -16,25 +16,25 @@ pub struct Frame<'a> {
     pub ip_bytes: u32,
     /// The ECN bits.
     pub ecn: Ecn,
-    /// What is above IP.
+    /// The protocol above IP.
     pub protocol: Protocol,
-    /// Which part of its datagram it is. A packet whose IP header has options says that it may not be cut up:
+    /// Which part of its datagram it is. A packet with options in its IP header counts as one that may not be cut up:
     /// the path's fragments have none.
     pub fragment: Fragment,
-    /// What all fragments of one datagram share, with the addresses and the protocol (RFC 791 section 3.2).
+    /// The number that all fragments of one datagram share, with the addresses and the protocol (RFC 791 section 3.2).
     pub identification: u16,
     /// Hash of addresses, protocol and ports: one value per connection and direction. A datagram's later fragments
     /// are hashed without ports, which only the first has.
     pub hash: u32,
     /// Source port * 65536 + destination port; 0 where there are none.
     pub ports: u32,
-    /// What the classifier looks at.
+    /// The classifier's input.
     pub headers: Headers<'a>,
 }
 
 impl Frame<'_> {
-    /// One value for both directions of a TCP connection, of which this goes in `direction`; what
-    /// [`Classifier::classify`](crate::Classifier::classify) takes.
+    /// Returns one value for both directions of a TCP connection, with this packet in `direction`; the argument of
+    /// [`Classifier::classify`](crate::Classifier::classify).
     #[inline]
     pub fn connection(&self, direction: Direction) -> u64 {
         let address = |ip: Option<Ipv4Addr>| ip.unwrap_or(Ipv4Addr::UNSPECIFIED).octets();
@@ -50,7 +50,7 @@ const ETHERNET_HEADER: usize = streamgauge_base::ETHERNET_HEADER_BYTES as usize;
 const NO_HEADERS: Headers<'static> =
     Headers { transport: TransportHeader::Other, header_bytes: 0, payload_bytes: 0, payload_head: &[] };
 
-/// Reads a whole frame without its FCS. Any bytes are accepted; what cannot be read is [`TransportHeader::Other`].
+/// Reads a whole frame without its FCS. Any bytes are accepted; an unreadable part is [`TransportHeader::Other`].
 pub fn parse_frame(bytes: &[u8]) -> Frame<'_> {
     let above = bytes.get(ETHERNET_HEADER..).unwrap_or_default();
     let nothing = Frame {
@@ -116,11 +116,11 @@ fn fragment(ip: &Ipv4HeaderSlice<'_>) -> Fragment {
     Fragment::from_word(if options { word | Fragment::WHOLE_DF.word() } else { word })
 }
 
-/// The transport header, its length, and the ports as they stand in it (none: 0).
+/// Returns the transport header, its length, and its ports (none: 0).
 fn transport(ip: &Ipv4HeaderSlice<'_>, payload: &[u8]) -> (TransportHeader, usize, u32) {
     let ports = payload.first_chunk().map_or(0, |&ports| u32::from_be_bytes(ports));
     if ip.fragments_offset().value() > 0 {
-        // Of a datagram's later fragments all bytes are payload.
+        // All bytes of a datagram's later fragments are payload.
         let transport =
             if ip.protocol() == IpNumber::UDP { TransportHeader::Udp } else { TransportHeader::Other };
         return (transport, 0, 0);
@@ -147,7 +147,7 @@ fn transport(ip: &Ipv4HeaderSlice<'_>, payload: &[u8]) -> (TransportHeader, usiz
     }
 }
 
-/// Hash of a connection in one direction, the same on every machine. `ports` is source port * 65536 +
+/// Returns the hash of a connection in one direction, the same on every machine. `ports` is source port * 65536 +
 /// destination port.
 pub fn flow_hash(source: [u8; 4], destination: [u8; 4], protocol: u8, ports: u32) -> u32 {
     (mixed(source, destination, protocol, ports) >> 32) as u32

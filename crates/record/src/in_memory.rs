@@ -1,4 +1,4 @@
-//! A record that is measured and not kept: what measuring reads of it, without the files.
+//! A record that is measured and not kept: the parts that measuring reads, without the files.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -12,16 +12,16 @@ use crate::error::RecordError;
 use crate::events::event_columns;
 use crate::file::{EVENTS_FILE, PACKETS_FILE, digest_text};
 use crate::packets::{PacketsSummary, digest_begun, unknown_code};
-use crate::tables::{PacketTable, Told, told_of};
+use crate::tables::{EventSeries, PacketTable, event_series_of};
 
 thread_local! {
-    /// A batch without rows, which a thread's trials hand on: the kernel clears memory that is asked for anew, and for a
-    /// short trial that takes longer than its rows do.
+    /// A batch without rows, which a thread's trials hand on: the kernel clears new memory, and for a short trial that
+    /// lasts longer than its rows do.
     static SPARE: Cell<Option<Box<Columns>>> = const { Cell::new(None) };
 }
 
-/// Takes rows as [`PacketWriter`](crate::PacketWriter) does and comes to the same summary; what
-/// [`read_packet_table`](crate::read_packet_table) would read of its file is held in memory instead.
+/// Accepts rows as [`PacketWriter`](crate::PacketWriter) does and returns the same summary; the columns that
+/// [`read_packet_table`](crate::read_packet_table) would read from its file are held in memory instead.
 pub struct PacketsInMemory {
     batch: Box<Columns>,
     hasher: blake3::Hasher,
@@ -30,7 +30,7 @@ pub struct PacketsInMemory {
 }
 
 impl PacketsInMemory {
-    /// Without rows.
+    /// Makes a record without rows.
     pub fn new(legend: &Legend) -> Self {
         PacketsInMemory {
             batch: SPARE.take().unwrap_or_else(|| Box::new(Columns::new())),
@@ -40,7 +40,7 @@ impl PacketsInMemory {
         }
     }
 
-    /// Takes one row. An error is final.
+    /// Adds one row. An error is final.
     #[inline]
     pub fn row(&mut self, fate: &Fate, info: &PacketInfo, direction: Direction) -> Result<(), RecordError> {
         if !self.balance.count(fate) {
@@ -53,7 +53,7 @@ impl PacketsInMemory {
         Ok(())
     }
 
-    /// As [`PacketWriter::made`](crate::PacketWriter::made).
+    /// Counts as [`PacketWriter::made`](crate::PacketWriter::made).
     #[inline]
     pub fn made(&mut self, stage: StageId, from: &Item, made: &Item) {
         self.balance.made(stage, from, made);
@@ -61,13 +61,13 @@ impl PacketsInMemory {
 
     #[cold]
     fn take_batch(&mut self) {
-        // The digest goes by batches, as that of the file.
+        // The digest is computed by batches, as that of the file.
         self.batch.digest(Version::NEWEST, &mut self.hasher);
         self.table.take(&self.batch);
         self.batch.clear();
     }
 
-    /// The summary of all rows, and the rows.
+    /// Returns the summary of all rows, and the rows.
     pub fn finish(mut self) -> (PacketsSummary, PacketTable) {
         if self.batch.rows() > 0 {
             self.take_batch();
@@ -82,9 +82,12 @@ impl PacketsInMemory {
     }
 }
 
-/// The digest that [`write_events`](crate::write_events) would return of these events, and what
-/// [`read_told`](crate::read_told) would read of its file. Refuses the same.
-pub fn events_in_memory(events: &[Event], legend: &Legend) -> Result<(String, Vec<Told>), RecordError> {
+/// Returns the digest that [`write_events`](crate::write_events) would return of these events, and the series that
+/// [`read_event_series`](crate::read_event_series) would read from its file. Refuses the same.
+pub fn events_in_memory(
+    events: &[Event],
+    legend: &Legend,
+) -> Result<(String, Vec<EventSeries>), RecordError> {
     let columns = event_columns(Path::new(EVENTS_FILE), events, legend)?;
-    Ok((columns.digest(), told_of(&columns)))
+    Ok((columns.digest(), event_series_of(&columns)))
 }

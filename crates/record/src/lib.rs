@@ -1,9 +1,9 @@
-//! The record of a trial: what both modes write and every metric reads.
+//! The record of a trial: both modes write it and every metric reads it.
 //!
-//! [`PacketWriter`] turns a path's fates and the [`Classifier`]'s findings into `packets.parquet`,
-//! [`write_events`] what the machines say into `events.parquet`. [`verify`] reads a record back and recomputes
-//! its digests. [`write_metrics`] keeps what was measured beside them; what of that numpy takes long for is measured here
-//! ([`queue_depth`]). [`PcapngWriter`] keeps the packets themselves.
+//! [`PacketWriter`] turns a path's fates and the [`Classifier`]'s findings into `packets.parquet`, [`write_events`] the
+//! machines' events into `events.parquet`. [`verify`] reads a record back and recomputes its digests. [`write_metrics`]
+//! keeps the measurements beside them; a measurement that is slow in numpy is made here ([`queue_depth`]).
+//! [`PcapngWriter`] keeps the packets themselves.
 
 #![forbid(unsafe_code)]
 
@@ -43,7 +43,7 @@ pub use packets::{Compression, PacketWriter, PacketsSummary};
 pub use pcapng::{InterfaceId, PacketDirection, PcapngWriter};
 pub use rows::PacketRow;
 pub use sender::PacketSender;
-pub use tables::{HIDDEN, NEVER, PacketTable, Told, read_packet_table, read_told};
+pub use tables::{EventSeries, HIDDEN, NEVER, PacketTable, read_event_series, read_packet_table};
 pub use verify::{
     FileFooter, TRIAL_SCHEMA, Verified, VerifiedTrial, footer, read_packets, trial_digest, verify,
     verify_events, verify_events_in, verify_packets, verify_packets_in,

@@ -1,8 +1,8 @@
-//! `metrics.parquet`: what a trial's metrics came to, in long form.
+//! `metrics.parquet`: the results of a trial's metrics, in long form.
 //!
-//! A row is one metric of one flow, one stage or the whole trial over the measurement window. Its lists have what the
-//! metric is made of in each sample of the trial. Many metrics share a list (bits sent are a rate, a total and what
-//! losses are a part of): here each list is held once, and a row says by number which are its own.
+//! A row is one metric of one flow, one stage or the whole trial over the measurement window. Its lists have the
+//! metric's components in each sample of the trial. Many metrics share a list (bits sent are a rate, a total and the
+//! base of losses): here each list is held once, and a row refers to its own by number.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -51,7 +51,7 @@ message metrics {
   optional group high (LIST) { repeated group list { required double element; } }
 }";
 
-/// The columns that are lists, and where the first of them stands.
+/// The columns that are lists, and the place of the first of them.
 const LISTS: [&str; 4] = ["numerator", "denominator", "low", "high"];
 const FIRST_LIST: usize = 11;
 
@@ -79,13 +79,13 @@ pub struct MetricRow {
 /// A trial's metrics.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Metrics<'a> {
-    /// Whose they are, in a few words that no other trial of a campaign has.
+    /// The trial, in a few words that no other trial of a campaign has.
     pub trial: String,
     /// Whether the trial counts.
     pub valid: bool,
     /// The window, s since the trial's start.
     pub window_s: (f64, f64),
-    /// What is no table (JSON).
+    /// Data other than tables (JSON).
     pub about: String,
     /// The metrics.
     pub rows: Vec<MetricRow>,
@@ -183,7 +183,7 @@ fn write_to(sink: impl Write + Send, metrics: &Metrics<'_>) -> ParquetResult<()>
     Ok(())
 }
 
-/// What a `metrics.parquet` says that is no table, as [`Metrics::about`]: by its footer alone.
+/// Returns the data of a `metrics.parquet` other than tables, as [`Metrics::about`]: by its footer alone.
 pub fn about_metrics(path: &Path) -> Result<String, RecordError> {
     let file = open(path)?;
     guarded(path, || {
@@ -217,7 +217,7 @@ pub fn read_metrics(path: &Path) -> Result<Metrics<'static>, RecordError> {
     })
 }
 
-/// The file's [`Metrics::about`] and its number of samples, if it is one that can be read.
+/// Returns the file's [`Metrics::about`] and its number of samples, if it is one that can be read.
 fn said(path: &Path, reader: &SerializedFileReader<File>) -> Result<(String, usize), RecordError> {
     let metadata = reader.metadata().file_metadata();
     check_schema(path, value_of(metadata, keys::SCHEMA), &[METRICS_SCHEMA])?;
@@ -242,7 +242,7 @@ fn said(path: &Path, reader: &SerializedFileReader<File>) -> Result<(String, usi
 struct Known(HashMap<Vec<u64>, usize>);
 
 impl Known {
-    /// The number of the list with these values, which is added to `lists` if it is not among them.
+    /// Returns the number of the list with these values, which is added to `lists` if it is not among them.
     fn number(&mut self, values: &[f64], lists: &mut Vec<f64>) -> usize {
         let next = self.0.len();
         *self.0.entry(values.iter().map(|value| value.to_bits()).collect()).or_insert_with(|| {
@@ -359,7 +359,7 @@ mod tests {
         }
     }
 
-    /// A file that goes with the test.
+    /// A file that is removed after the test.
     struct File(std::path::PathBuf);
 
     impl File {
@@ -374,7 +374,7 @@ mod tests {
         }
     }
 
-    /// Of each of a row's lists the values: in a file lists are numbered in another order.
+    /// Returns the values of each of a row's lists: in a file lists are numbered in another order.
     fn bits_of(of: &Metrics<'_>, row: &MetricRow) -> [Option<Vec<u64>>; 4] {
         row.lists.map(|list| Some(of.list(list?)?.iter().map(|v| v.to_bits()).collect()))
     }

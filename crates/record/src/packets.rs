@@ -22,7 +22,7 @@ use crate::error::RecordError;
 use crate::file::{Partial, digest_text, hash_text, keys};
 use crate::pages::{Value, chunk};
 
-/// What a finished `packets.parquet` holds.
+/// The content of a finished `packets.parquet`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PacketsSummary {
     /// Rows.
@@ -35,9 +35,9 @@ pub struct PacketsSummary {
 
 /// Writes rows to Parquet, a batch of 65,536 at a time.
 ///
-/// The order of rows is the record's canonical order: the digest covers it. Rows go to a sibling file,
-/// which [`finish`](Self::finish) renames; a writer that is dropped leaves nothing behind. A full batch is encoded
-/// inside the call that filled it, which takes some milliseconds: a thread with deadlines uses
+/// The order of rows is the record's canonical order: the digest covers it. Rows are written to a sibling file, which
+/// [`finish`](Self::finish) renames; a writer that is dropped leaves nothing behind. A full batch is encoded inside the
+/// call that filled it, which needs some milliseconds: a thread with deadlines uses
 /// [`PacketSender`](crate::PacketSender).
 pub struct PacketWriter<W: Write + Send = File> {
     batch: Columns,
@@ -46,7 +46,7 @@ pub struct PacketWriter<W: Write + Send = File> {
 }
 
 impl PacketWriter<File> {
-    /// Starts `path`, replacing what is there when it is finished.
+    /// Starts `path`, and replaces an existing file when it is finished.
     pub fn create(path: &Path, legend: &Legend) -> Result<Self, RecordError> {
         let encoder = Encoder::create(path, legend)?;
         Ok(PacketWriter { batch: Columns::new(), encoder, balance: Balance::new(legend) })
@@ -54,7 +54,7 @@ impl PacketWriter<File> {
 }
 
 impl<W: Write + Send> PacketWriter<W> {
-    /// Writes to `sink`; `name` stands in errors.
+    /// Writes to `sink`; `name` is the name in errors.
     pub fn new(sink: W, name: &Path, legend: &Legend, compression: Compression) -> Result<Self, RecordError> {
         let encoder = Encoder::new(sink, name, legend, compression)?;
         Ok(PacketWriter { batch: Columns::new(), encoder, balance: Balance::new(legend) })
@@ -74,19 +74,19 @@ impl<W: Write + Send> PacketWriter<W> {
         Ok(())
     }
 
-    /// `stage` has made `made` out of `from`; see [`FateSink::made`](streamgauge_base::FateSink::made). A stage or
-    /// flow that the legend has not is an error of the row that follows.
+    /// Counts that `stage` has made `made` out of `from`; see [`FateSink::made`](streamgauge_base::FateSink::made). A
+    /// stage or flow that the legend has not is an error of the row that follows.
     #[inline]
     pub fn made(&mut self, stage: StageId, from: &Item, made: &Item) {
         self.balance.made(stage, from, made);
     }
 
-    /// The account so far.
+    /// Returns the account so far.
     pub fn balance(&self) -> &Balance {
         &self.balance
     }
 
-    /// Writes what is left and the footer, and gives the file its name.
+    /// Writes the rest and the footer, and gives the file its name.
     pub fn finish(mut self) -> Result<PacketsSummary, RecordError> {
         if self.batch.rows() > 0 {
             self.encoder.write(&self.batch)?;
@@ -116,7 +116,7 @@ struct Scratch {
     levels: Vec<i16>,
 }
 
-/// The digest of packets before their first row.
+/// Returns the digest of packets before their first row.
 pub(crate) fn digest_begun(legend_json: &str) -> blake3::Hasher {
     let mut hasher = blake3::Hasher::new();
     hash_text(&mut hasher, PACKETS_SCHEMA);
@@ -216,7 +216,7 @@ impl<W: Write + Send> Encoder<W> {
 /// Columns into one row group, in order.
 struct Put<'a, 'b, W: Write + Send> {
     group: &'a mut SerializedRowGroupWriter<'b, W>,
-    /// Those that are still to come.
+    /// The columns still to be written.
     columns: std::slice::Iter<'a, ColumnDescPtr>,
     /// By our own pages, which are not compressed.
     packed: bool,
@@ -253,7 +253,7 @@ impl<W: Write + Send> Put<'_, '_, W> {
     }
 }
 
-/// Parquet's form of a column: the values that there are, and for a nullable one a definition level a row.
+/// Gathers Parquet's form of a column: the values that there are, and for a nullable one a definition level a row.
 fn gather<T: Value>(values: &[T], known: Option<&[bool]>, to: &mut Vec<T::Word>, levels: &mut Vec<i16>) {
     to.clear();
     let Some(known) = known else {
@@ -275,8 +275,8 @@ pub enum Compression {
     Zstd,
 }
 
-/// How columns are stored, chosen by measurement: 1 Mi rows of 2 and of 200 bulk TCP flows (`benches/rows.rs`), CPU
-/// per row with everything included, on one core of an AMD EPYC with AVX-512, and bytes per row in the file.
+/// Returns how columns are stored, chosen by measurement: 1 Mi rows of 2 and of 200 bulk TCP flows (`benches/rows.rs`),
+/// CPU per row with everything included, on one core of an AMD EPYC with AVX-512, and bytes per row in the file.
 ///
 /// | encoding of every column      | ns  | bytes |
 /// |-------------------------------|-----|-------|
@@ -286,10 +286,11 @@ pub enum Compression {
 /// | DELTA_BINARY_PACKED + zstd 1  | 124 |  10   |
 /// | PLAIN + zstd 1                | 170 |  13   |
 ///
-/// Measured with the crate's own encoder. What is not compressed is packed by [`chunk`] instead, by which the 2.6 rows of a
-/// packet take 1,730 instructions where they took 4,580 (`docs/performance.md`); the files of two trials are 0.2 % shorter and 1.2 % longer.
+/// Measured with the crate's own encoder. Uncompressed columns are packed by [`chunk`] instead, with which the 2.6 rows
+/// of a packet need 1,730 instructions where they needed 4,580 (`docs/performance.md`); the files of two trials are 0.2
+/// % shorter and 1.2 % longer.
 ///
-/// Of the 82 ns, the digest takes 8 and gathering the row 8. Dictionaries for the three sizes would save 4 bytes for
+/// The digest needs 8 of the 82 ns, and gathering the row 8. Dictionaries for the three sizes would save 4 bytes for
 /// some 12 ns, zstd for `t_out` alone 3 bytes for 13: not worth a rule for each column. Statistics would let a reader
 /// skip row groups, but readers of one trial read all of it. One page per column and row group.
 fn properties(compression: Compression) -> ParquetResult<WriterProperties> {

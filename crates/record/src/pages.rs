@@ -1,7 +1,7 @@
-//! Columns as Parquet's pages, few a column and row group: integers, DELTA_BINARY_PACKED, and lists of numbers, PLAIN and
-//! compressed. The `parquet` crate's own writer takes values and levels one by one, of which a row of packets has 22 and
-//! a trial's metrics have a hundred thousand: for integers it needs two and a half times the instructions, and a file of
-//! metrics takes it twice as long.
+//! Columns as Parquet's pages, few a column and row group: integers, DELTA_BINARY_PACKED, and lists of numbers, PLAIN
+//! and compressed. The `parquet` crate's own writer handles values and levels one by one; a row of packets has 22 of
+//! them and a trial's metrics have a hundred thousand: for integers it needs two and a half times the instructions, and
+//! for a file of metrics twice the time.
 
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
@@ -18,9 +18,9 @@ use zstd::bulk::Compressor;
 const BLOCK: usize = 128;
 const PART: usize = 32;
 
-/// An integer as Parquet stores it: 32 bits or 64, whose differences wrap.
+/// An integer as Parquet stores it: 32 bits or 64, with differences that wrap.
 pub(crate) trait Word: Copy + Default + Ord + std::ops::BitOrAssign {
-    /// In the order of signed values.
+    /// Returns a key in the order of signed values.
     fn signed(self) -> i64;
     fn minus(self, other: Self) -> Self;
     fn raw(self) -> u64;
@@ -91,8 +91,8 @@ impl Value for u64 {
     }
 }
 
-/// A column chunk of one page, with what the row group is told of it. Of a nullable column `known` says where there is a
-/// value.
+/// Makes a column chunk of one page, with its metadata for the row group. For a nullable column `known` marks the
+/// values that are there.
 pub(crate) fn chunk<T: Value>(
     column: &ColumnDescPtr,
     values: &[T],
@@ -118,7 +118,7 @@ pub(crate) fn chunk<T: Value>(
     pages.close()
 }
 
-/// The pages of a column chunk, and what Parquet says of them.
+/// The pages of a column chunk, and Parquet's metadata of them.
 struct Pages<'a> {
     column: &'a ColumnDescPtr,
     encoding: Encoding,
@@ -136,8 +136,8 @@ impl<'a> Pages<'a> {
         Pages { column, encoding, compression, sink, rows: 0, values: 0, compressed: 0, uncompressed: 0 }
     }
 
-    /// Adds a page, whose bytes are compressed already and had `length` before, of so many whole rows and of so many
-    /// values, with what stands for nulls and empty lists.
+    /// Adds a page of compressed bytes, which had `length` before, of `rows` whole rows and of `values` values, with
+    /// the levels for nulls and empty lists.
     fn add(&mut self, bytes: Bytes, length: usize, rows: usize, values: usize) -> ParquetResult<()> {
         let page = Page::DataPage {
             num_values: values as u32,
@@ -156,7 +156,7 @@ impl<'a> Pages<'a> {
         Ok(())
     }
 
-    /// The column chunk, and what the row group is told of it.
+    /// Returns the column chunk, and its metadata for the row group.
     fn close(self) -> ParquetResult<(Bytes, ColumnCloseResult)> {
         let bytes = Bytes::from(self.sink.into_inner()?);
         let metadata = ColumnChunkMetaData::builder(self.column.clone())
@@ -184,7 +184,8 @@ pub(crate) const NO_LIST: i16 = 0;
 const EMPTY_LIST: i16 = 1;
 const IN_LIST: i16 = 2;
 
-/// A page of lists has at most so many bytes before compression, unless one list alone has more: a reader holds it whole.
+/// A page of lists has at most this many bytes before compression, unless one list alone has more: a reader holds it
+/// whole.
 const PAGE_BYTES: usize = 8 << 20;
 
 /// Makes column chunks of optional lists of required numbers, with memory that it keeps from one to the next.
@@ -202,7 +203,7 @@ impl Lists {
         Ok(Lists { compressor, level, page: Vec::new(), packed: Vec::new() })
     }
 
-    /// The column chunk with a list or null for each row, and what the row group is told of it.
+    /// Makes the column chunk with a list or null for each row, and its metadata for the row group.
     pub fn chunk(
         &mut self,
         column: &ColumnDescPtr,
@@ -227,7 +228,7 @@ impl Lists {
         }
     }
 
-    /// Packs a page of some rows, and says how many values it has.
+    /// Packs a page of some rows, and returns the number of its values.
     fn pack(&mut self, lists: &[Option<&[f64]>]) -> ParquetResult<usize> {
         let (mut repeated, mut defined) = (Runs::default(), Runs::default());
         for list in lists {
@@ -290,7 +291,7 @@ impl Runs {
         }
     }
 
-    /// After their length in bytes.
+    /// Writes them after their length in bytes.
     fn put(mut self, to: &mut Vec<u8>) {
         self.end();
         to.extend((self.runs.len() as u32).to_le_bytes());
@@ -298,8 +299,8 @@ impl Runs {
     }
 }
 
-/// Definition levels of 0 and 1: one run if all are the same, else a bit each (the hybrid of RLE and bit-packing, after its
-/// length).
+/// Writes definition levels of 0 and 1: one run if all are the same, else a bit each (the hybrid of RLE and
+/// bit-packing, after its length).
 fn put_levels(known: &[bool], to: &mut Vec<u8>) {
     let start = to.len();
     to.extend([0; 4]);
@@ -318,7 +319,7 @@ fn put_levels(known: &[bool], to: &mut Vec<u8>) {
     to[start..start + 4].copy_from_slice(&length.to_le_bytes());
 }
 
-/// DELTA_BINARY_PACKED.
+/// Writes values as DELTA_BINARY_PACKED.
 fn put_deltas<T: Value>(values: &[T], to: &mut Vec<u8>) {
     put_number(BLOCK as u64, to);
     put_number((BLOCK / PART) as u64, to);
@@ -350,7 +351,7 @@ fn put_deltas<T: Value>(values: &[T], to: &mut Vec<u8>) {
     }
 }
 
-/// The lowest `width` bits of each, of which there are [`PART`].
+/// Writes the lowest `width` bits of each of [`PART`] values.
 fn put_bits<W: Word>(part: &[W], width: u32, to: &mut Vec<u8>) {
     if width == 0 {
         return;
@@ -362,17 +363,17 @@ fn put_bits<W: Word>(part: &[W], width: u32, to: &mut Vec<u8>) {
         if filled >= u64::BITS {
             to.extend_from_slice(&bits.to_le_bytes());
             filled -= u64::BITS;
-            // What of the value did not fit; nothing if all of it did.
+            // The bits of the value that did not fit; nothing if all of it did.
             bits = (value >> 1) >> (width - 1 - filled);
         }
     }
-    // 32 times the width: what is left is half of 64 bits, or nothing.
+    // 32 times the width: the rest is half of 64 bits, or nothing.
     if filled > 0 {
         to.extend_from_slice(&bits.to_le_bytes()[..4]);
     }
 }
 
-/// ULEB128.
+/// Writes a number as ULEB128.
 fn put_number(mut number: u64, to: &mut Vec<u8>) {
     while number >= 0x80 {
         to.push(number as u8 | 0x80);
@@ -381,7 +382,7 @@ fn put_number(mut number: u64, to: &mut Vec<u8>) {
     to.push(number as u8);
 }
 
-/// Zigzag, as ULEB128.
+/// Writes a signed number as zigzag in ULEB128.
 fn put_signed(number: i64, to: &mut Vec<u8>) {
     put_number((number << 1 ^ number >> 63).cast_unsigned(), to);
 }
@@ -400,7 +401,7 @@ mod tests {
 
     use super::*;
 
-    /// A file of one column, read back by the library's reader: its values and levels.
+    /// Writes a file of one column and reads it back by the library's reader: its values and levels.
     fn read<P: DataType>(values: &[impl Value], known: Option<&[bool]>) -> (Vec<P::T>, Vec<i16>) {
         let repetition = if known.is_some() { "optional" } else { "required" };
         let kind = P::get_physical_type();

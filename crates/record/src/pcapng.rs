@@ -1,7 +1,7 @@
 //! Writes `capture.pcapng` (draft-ietf-opsawg-pcapng): whole packets, for Wireshark and its kin.
 //!
-//! Four kinds of block are all that it takes. The `pcap-file` crate could write them too, but as a release candidate
-//! that asks for a newer compiler than ours, and with a vector of options made for every packet.
+//! Four kinds of block are enough. The `pcap-file` crate could write them too, but as a release candidate that asks for
+//! a newer compiler than ours, and with a vector of options made for every packet.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -58,7 +58,7 @@ const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 const NANOSECONDS: u8 = 9;
 
 impl PcapngWriter<File> {
-    /// Starts `path`, replacing what is there when it is finished.
+    /// Starts `path`, and replaces an existing file when it is finished.
     pub fn create(path: &Path) -> Result<Self, RecordError> {
         let partial = Partial::new(path);
         let file = File::create(&partial.path).map_err(|e| RecordError::io(path, "creating", e))?;
@@ -69,14 +69,14 @@ impl PcapngWriter<File> {
 }
 
 impl<W: Write> PcapngWriter<W> {
-    /// Writes to `sink`; `name` stands in errors.
+    /// Writes to `sink`; `name` is the name in errors.
     pub fn new(sink: W, name: &Path) -> Result<Self, RecordError> {
         let sink = BufWriter::with_capacity(1 << 16, sink);
         let mut writer = PcapngWriter { name: name.to_owned(), sink, frames: Vec::new(), partial: None };
         let mut body = Vec::new();
         body.extend(BYTE_ORDER_MAGIC.to_le_bytes());
         body.extend([1u16.to_le_bytes(), 0u16.to_le_bytes()].concat()); // version 1.0
-        body.extend((-1i64).to_le_bytes()); // section length: not said
+        body.extend((-1i64).to_le_bytes()); // section length: unknown
         put_option(&mut body, option::SHB_USERAPPL, b"streamgauge");
         put_option(&mut body, option::END, &[]);
         writer.block(block::SECTION_HEADER, &[&body])?;
@@ -128,8 +128,8 @@ impl<W: Write> PcapngWriter<W> {
         Ok(())
     }
 
-    /// Says how the capture on `interface` went: from when to when (ns since 1970 UTC), and how many frames the
-    /// kernel dropped before we saw them. A capture with drops is not to be trusted.
+    /// Writes the statistics of the capture on `interface`: from when to when (ns since 1970 UTC), and how many frames
+    /// the kernel dropped before we saw them. A capture with drops is not to be trusted.
     pub fn statistics(
         &mut self,
         interface: InterfaceId,
@@ -151,7 +151,7 @@ impl<W: Write> PcapngWriter<W> {
         self.block(block::INTERFACE_STATISTICS, &[&body])
     }
 
-    /// Writes what is left and gives the file its name. Returns the number of frames.
+    /// Writes the rest and gives the file its name. Returns the number of frames.
     pub fn finish(mut self) -> Result<u64, RecordError> {
         self.sink.flush().map_err(|e| RecordError::io(&self.name, "writing", e))?;
         if let Some(partial) = self.partial {
@@ -168,7 +168,7 @@ impl<W: Write> PcapngWriter<W> {
         Err(RecordError::invalid(&self.name, what))
     }
 
-    /// A block of `parts`, which together are a multiple of four bytes long.
+    /// Writes a block of `parts`, which together are a multiple of four bytes long.
     fn block(&mut self, kind: u32, parts: &[&[u8]]) -> Result<(), RecordError> {
         let length = 12 + parts.iter().map(|p| p.len()).sum::<usize>() as u32;
         let mut write = || {

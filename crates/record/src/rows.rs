@@ -1,10 +1,11 @@
-//! One row of `packets.parquet`: what a path decided about one item in one stage.
+//! One row of `packets.parquet`: the decision of a path about one item in one stage.
 
 use streamgauge_base::{Fate, packet_flags};
 
 use crate::columns::Columns;
 
-/// What a path alone decides, which the same path must decide again. Times in ns since the trial's start.
+/// The part of a row that a path alone decides; the same path must decide it again. Times in ns since the trial's
+/// start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PacketRow {
     /// The packet's number.
@@ -17,11 +18,11 @@ pub struct PacketRow {
     pub flow: u16,
     /// The stage's code.
     pub stage: u8,
-    /// When it arrived at the stage.
+    /// Time when it arrived at the stage.
     pub t_in: u64,
-    /// When it left, if it did.
+    /// Time when it left, if it did.
     pub t_out: Option<u64>,
-    /// When it was dropped, if it was.
+    /// Time when it was dropped, if it was.
     pub t_drop: Option<u64>,
     /// The outcome's code.
     pub fate: u8,
@@ -33,9 +34,9 @@ pub struct PacketRow {
     pub ip_bytes: u32,
     /// All bits of `packet_flags`.
     pub flags: u16,
-    /// What the stage held at its arrival.
+    /// The stage's content at its arrival.
     pub queue_bytes: u32,
-    /// What the stage held at its arrival.
+    /// The stage's content at its arrival.
     pub queue_packets: u32,
     /// Hash of addresses and ports.
     pub hash: u32,
@@ -44,7 +45,7 @@ pub struct PacketRow {
 }
 
 impl PacketRow {
-    /// What [`crate::PacketWriter`] writes of `fate`; `info_flags` are the classifier's.
+    /// Returns the row that [`crate::PacketWriter`] writes of `fate`; `info_flags` are the classifier's.
     pub fn of(fate: &Fate, info_flags: u16) -> Self {
         let item = &fate.item;
         PacketRow {
@@ -68,12 +69,12 @@ impl PacketRow {
         }
     }
 
-    /// What names a row within a record.
+    /// Returns the key of a row within a record.
     pub fn key(&self) -> (u64, u8, u8, u16) {
         (self.pkt, self.stage, self.copy, self.fragment_offset)
     }
 
-    /// Its row as far as the path decides it: without what the classifier read in its headers.
+    /// Returns its row as far as the path decides it: without the classifier's findings in its headers.
     pub fn decided(mut self) -> Self {
         self.flags &= !packet_flags::RETRANSMIT;
         self

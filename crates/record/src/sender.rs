@@ -51,7 +51,7 @@ impl PacketSender {
                 let Message::Batch(mut batch) = message else { return encoder.finish().map(Some) };
                 encoder.write(&batch)?;
                 batch.clear();
-                // Nobody waits for it once the last batch is on its way.
+                // The receiver may have ended once the last batch is on its way.
                 let _ = done.send(batch);
             }
             // The sender was dropped: so is the file.
@@ -65,8 +65,7 @@ impl PacketSender {
         Ok(PacketSender { path: path.to_owned(), batch, balance, full, empty, thread })
     }
 
-    /// Takes one row. An error may concern rows taken earlier and stays until [`finish`](Self::finish), which
-    /// says what it was.
+    /// Adds one row. An error may concern earlier rows and stays until [`finish`](Self::finish), which returns it.
     #[inline]
     pub fn row(&mut self, fate: &Fate, info: &PacketInfo, direction: Direction) -> Result<(), RecordError> {
         if !self.balance.count(fate) {
@@ -79,7 +78,7 @@ impl PacketSender {
         Ok(())
     }
 
-    /// As [`PacketWriter::made`](crate::PacketWriter::made).
+    /// Counts as [`PacketWriter::made`](crate::PacketWriter::made).
     #[inline]
     pub fn made(&mut self, stage: StageId, from: &Item, made: &Item) {
         self.balance.made(stage, from, made);
@@ -95,7 +94,7 @@ impl PacketSender {
         })
     }
 
-    /// The account so far.
+    /// Returns the account so far.
     pub fn balance(&self) -> &Balance {
         &self.balance
     }
@@ -104,7 +103,7 @@ impl PacketSender {
     pub fn finish(self) -> Result<PacketsSummary, RecordError> {
         let PacketSender { path, batch, balance, full, empty: _empty, thread } = self;
         if batch.rows() > 0 {
-            // If the thread has ended its own error says more than this one.
+            // If the thread has ended its own error is more precise than this one.
             let _ = full.send(Message::Batch(batch));
         }
         let _ = full.send(Message::Finish);

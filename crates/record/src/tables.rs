@@ -1,4 +1,5 @@
-//! What measuring reads of a record: some columns of `packets.parquet`, whole, and what was said, by who said it.
+//! The parts of a record that measuring reads: some columns of `packets.parquet`, whole, and the events, by sender and
+//! name.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -22,7 +23,7 @@ pub const NEVER: i64 = i64::MIN;
 /// In [`PacketTable::seq`]: the packet shows none.
 pub const HIDDEN: i64 = -1;
 
-/// Columns of a `packets.parquet` with all its rows, codes as they stand there.
+/// Columns of a `packets.parquet` with all its rows, codes as in the file.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[allow(missing_docs)]
 pub struct PacketTable {
@@ -48,7 +49,16 @@ pub struct PacketTable {
     pub flags: Vec<u16>,
 }
 
-/// Reads what measuring needs of a `packets.parquet`, of any version.
+impl PacketTable {
+    /// Bytes of one row in all columns together.
+    pub const ROW_BYTES: u64 = (4 * size_of::<u64>() // pkt, t_in, t_out, t_drop
+        + size_of::<i64>() // seq
+        + 3 * size_of::<u32>()
+        + 3 * size_of::<u16>()
+        + 5 * size_of::<u8>()) as u64;
+}
+
+/// Reads the columns that measuring needs from a `packets.parquet` of any version.
 pub fn read_packet_table(path: &Path) -> Result<PacketTable, RecordError> {
     let file = open(path)?;
     guarded(path, || {
@@ -124,24 +134,24 @@ fn take_known<T: Copy>(
     to.extend(values.iter().zip(known).map(|(&v, &known)| if known { value(v) } else { absent }));
 }
 
-/// What one flow said under one name, by time.
+/// The events of one flow under one name, by time.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Told {
+pub struct EventSeries {
     /// The event's name.
     pub name: String,
-    /// Whose; the path's own if `None`.
+    /// Its flow; the path's own if `None`.
     pub flow: Option<String>,
     /// Nanoseconds since the trial's start, ascending.
     pub times: Vec<i64>,
-    /// NaN where there is none. Milliseconds are told in seconds.
+    /// NaN where there is none. Milliseconds are converted to seconds.
     pub values: Vec<f64>,
-    /// The values' units, in alphabetical order of those that were said, `s` for milliseconds: one, unless whoever said
-    /// them changed his mind, and none without values.
+    /// The values' units, in alphabetical order, `s` for milliseconds: one, unless the sender changed it, and none
+    /// without values.
     pub units: Vec<String>,
 }
 
 /// Reads an `events.parquet` by flow and name, in the order in which these first occur. Reasons are left out.
-pub fn read_told(path: &Path) -> Result<Vec<Told>, RecordError> {
+pub fn read_event_series(path: &Path) -> Result<Vec<EventSeries>, RecordError> {
     let file = open(path)?;
     guarded(path, || {
         let reader = SerializedFileReader::new(file).map_err(|e| unreadable(path, e))?;
@@ -151,7 +161,7 @@ pub fn read_told(path: &Path) -> Result<Vec<Told>, RecordError> {
         for i in 0..reader.num_row_groups() {
             let group = reader.get_row_group(i).map_err(|e| unreadable(path, e))?;
             let columns = Named { group: group.as_ref(), metadata };
-            rows += add_told(&columns, &mut found, &mut places).map_err(|e| unreadable(path, e))?;
+            rows += add_event_series(&columns, &mut found, &mut places).map_err(|e| unreadable(path, e))?;
         }
         check_rows(path, metadata, rows)?;
         for told in &mut found {
@@ -162,23 +172,27 @@ pub fn read_told(path: &Path) -> Result<Vec<Told>, RecordError> {
     })
 }
 
-/// Of a name and a flow's name, where they lie and how long they are.
+/// Places and lengths of a name and a flow's name.
 type Address = (usize, usize, usize, usize);
 
-/// Of so many that were last looked up the place is at hand.
+/// The number of recent lookups with a cached place.
 const RECENT: usize = 1024;
 
-/// Where addresses are remembered: by what is least alike in them.
+/// Returns the slot of an address: by the parts in which addresses differ most.
 fn seat_of(name_at: usize, flow_at: usize) -> usize {
     let mixed = (name_at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
         ^ (flow_at as u64).wrapping_mul(0xc2b2_ae3d_27d4_eb4f);
     (mixed >> 54) as usize
 }
 
-/// Where in the list who said what stands.
+/// Places in the list by flow and name.
 type Places = HashMap<(Vec<u8>, Option<Vec<u8>>), usize>;
 
-fn add_told(columns: &Named<'_>, found: &mut Vec<Told>, places: &mut Places) -> ParquetResult<usize> {
+fn add_event_series(
+    columns: &Named<'_>,
+    found: &mut Vec<EventSeries>,
+    places: &mut Places,
+) -> ParquetResult<usize> {
     let times = columns.wide("time", false)?.values;
     let names = columns.bytes("name", false)?.values;
     let mut flows = Vec::with_capacity(times.len());
@@ -186,7 +200,7 @@ fn add_told(columns: &Named<'_>, found: &mut Vec<Told>, places: &mut Places) -> 
     let mut values = Vec::with_capacity(times.len());
     spread(columns.double("value", true)?, |_, value| values.push(value.unwrap_or(f64::NAN)))?;
     let units = columns.bytes("unit", false)?.values;
-    // Texts of a dictionary lie in one place each, by which they are told apart faster than by what they say.
+    // Texts of a dictionary lie in one place each, and comparing places is faster than comparing texts.
     let mut by_address: HashMap<Address, usize> = HashMap::new();
     let mut recent = [(Address::default(), usize::MAX); RECENT];
     let address = |text: &ByteArray| (text.data().as_ptr() as usize, text.len());
@@ -204,7 +218,7 @@ fn add_told(columns: &Named<'_>, found: &mut Vec<Told>, places: &mut Places) -> 
                 let place = match places.get(&said) {
                     Some(&place) => place,
                     None => {
-                        found.push(Told {
+                        found.push(EventSeries {
                             name: name.as_utf8()?.to_owned(),
                             flow: flow.as_ref().map(|flow| flow.as_utf8().map(str::to_owned)).transpose()?,
                             times: Vec::new(),
@@ -226,11 +240,11 @@ fn add_told(columns: &Named<'_>, found: &mut Vec<Told>, places: &mut Places) -> 
     Ok(times.len())
 }
 
-/// The same of events that were never in a file.
-pub(crate) fn told_of(events: &EventColumns<&str>) -> Vec<Told> {
-    let mut found: Vec<Told> = Vec::new();
+/// Returns the same of events that were never in a file.
+pub(crate) fn event_series_of(events: &EventColumns<&str>) -> Vec<EventSeries> {
+    let mut found: Vec<EventSeries> = Vec::new();
     let mut places: HashMap<(&str, Option<&str>), usize> = HashMap::new();
-    // Texts that lie in one place are one text: most come from few places.
+    // Texts that lie in one place are one text: most are in few places.
     let mut recent = [(Address::default(), usize::MAX); RECENT];
     for row in 0..events.time.len() {
         let (name, flow) = (events.name[row], events.flow[row]);
@@ -239,7 +253,7 @@ pub(crate) fn told_of(events: &EventColumns<&str>) -> Vec<Told> {
         let seat = &mut recent[seat_of(key.0, flow_at)];
         if seat.0 != key || seat.1 == usize::MAX {
             let place = *places.entry((name, flow)).or_insert_with(|| {
-                found.push(Told {
+                found.push(EventSeries {
                     name: name.to_owned(),
                     flow: flow.map(str::to_owned),
                     times: Vec::new(),
@@ -253,12 +267,12 @@ pub(crate) fn told_of(events: &EventColumns<&str>) -> Vec<Told> {
         let value = events.value[row].unwrap_or(f64::NAN);
         found[seat.1].add(events.time[row], value, events.unit[row]);
     }
-    found.iter_mut().for_each(Told::sort_units);
+    found.iter_mut().for_each(EventSeries::sort_units);
     found
 }
 
-impl Told {
-    /// Adds an event, NaN being no value. Its unit stays as it was said until [`sort_units`](Self::sort_units).
+impl EventSeries {
+    /// Adds an event, NaN being no value. Its unit stays as given until [`sort_units`](Self::sort_units).
     #[inline]
     fn add(&mut self, time: i64, value: f64, unit: &str) {
         self.times.push(time);
@@ -313,7 +327,7 @@ fn check_rows(path: &Path, metadata: &FileMetaData, found: usize) -> Result<(), 
 
 /// An unsigned number that a column of 32 bits holds.
 trait Narrow: TryFrom<u32> {
-    /// Its bits in one of these.
+    /// Returns the low bits of `value` as this type.
     fn low(value: i32) -> Self;
 }
 impl Narrow for u8 {
@@ -380,7 +394,7 @@ impl Named<'_> {
 
     fn narrow<T: Narrow>(&self, name: &str, to: &mut Vec<T>) -> ParquetResult<()> {
         let values = self.int(name, false)?.values;
-        // Of types with 8, 16 and 32 bits all values are in range if all their bits are.
+        // For types with 8, 16 and 32 bits all values are in range if all their bits are.
         let bits = values.iter().fold(0, |bits, value| bits | value);
         narrowed::<T>(bits)?;
         to.extend(values.into_iter().map(T::low));

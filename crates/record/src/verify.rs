@@ -29,7 +29,7 @@ pub const TRIAL_SCHEMA: &str = "streamgauge.trial/2";
 /// All that can be read, with which the digest begins.
 const TRIAL_SCHEMAS: &[&str] = &["streamgauge.trial/1", TRIAL_SCHEMA];
 
-/// What a file of a record holds, recomputed from its rows.
+/// The content of a file of a record, recomputed from its rows.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Verified {
     /// Rows.
@@ -38,7 +38,7 @@ pub struct Verified {
     pub digest: String,
 }
 
-/// What a record holds, recomputed. `None` for a file that is not kept.
+/// The content of a record, recomputed. `None` for a file that is not kept.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct VerifiedTrial {
     /// `packets.parquet`.
@@ -49,8 +49,8 @@ pub struct VerifiedTrial {
     pub digest: String,
 }
 
-/// The trial's digest, `"blake3:<hex>"`: of its normalised scenario and the digests of packets and events, each ""
-/// if not kept. Says where `scenario_json` is no JSON.
+/// Returns the trial's digest, `"blake3:<hex>"`: of its normalised scenario and the digests of packets and events, each
+/// "" if not kept. Fails with the place where `scenario_json` is no JSON.
 pub fn trial_digest(
     scenario_json: &str,
     packets_digest: &str,
@@ -68,8 +68,8 @@ fn digest_of(schema: &str, scenario_json: &str, packets: &str, events: &str) -> 
     Ok(digest_text(&hasher))
 }
 
-/// Recomputes every digest of the record in `directory` and compares it with what the files and `trial.json`
-/// say. The error names the first file that differs and how.
+/// Recomputes every digest of the record in `directory` and compares it with those in the files and in `trial.json`.
+/// The error names the first file that differs and how.
 pub fn verify(directory: &Path) -> Result<VerifiedTrial, RecordError> {
     #[derive(Deserialize)]
     struct Trial {
@@ -96,7 +96,7 @@ pub fn verify(directory: &Path) -> Result<VerifiedTrial, RecordError> {
             return Ok(Some(found));
         }
         let said = said.as_deref().unwrap_or("nothing");
-        Err(RecordError::damaged(&path, format!("its rows give {}, {TRIAL_FILE} says {said}", found.digest)))
+        Err(RecordError::damaged(&path, format!("its rows give {}, {TRIAL_FILE} has {said}", found.digest)))
     };
     let packets = check(PACKETS_FILE, &trial.packets_digest, verify_packets)?;
     let events = check(EVENTS_FILE, &trial.events_digest, verify_events)?;
@@ -104,16 +104,16 @@ pub fn verify(directory: &Path) -> Result<VerifiedTrial, RecordError> {
     let (of_packets, of_events) = (said(&trial.packets_digest), said(&trial.events_digest));
     let digest = digest_of(schema, &trial.scenario.to_string(), &of_packets, &of_events)?;
     if digest != trial.digest {
-        let what = format!("scenario, packets and events give digest {digest}, it says {}", trial.digest);
+        let what = format!("scenario, packets and events give digest {digest}, it has {}", trial.digest);
         return Err(RecordError::damaged(&path, what));
     }
     Ok(VerifiedTrial { packets, events, digest })
 }
 
-/// What a file of a record says of itself in its footer, unchecked.
+/// The footer of a record's file, unchecked.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct FileFooter {
-    /// "streamgauge.packets/3", say.
+    /// For example "streamgauge.packets/3".
     pub schema: String,
     /// The legend's JSON.
     pub legend: String,
@@ -123,8 +123,8 @@ pub struct FileFooter {
     pub digest: String,
 }
 
-/// Reads the footer of `packets.parquet` or `events.parquet`, whatever the version of its schema. An error if the
-/// file is cut short, or if it holds another number of rows than were written.
+/// Reads the footer of `packets.parquet` or `events.parquet`, of any schema version. An error if the file is cut short,
+/// or if it holds another number of rows than were written.
 pub fn footer(path: &Path) -> Result<FileFooter, RecordError> {
     let file = open(path)?;
     guarded(path, || {
@@ -154,7 +154,7 @@ pub fn verify_packets(path: &Path) -> Result<Verified, RecordError> {
     verify_packets_in(open(path)?, path)
 }
 
-/// As [`verify_packets`], from anything that Parquet can be read from; `name` stands in errors.
+/// Verifies as [`verify_packets`], from anything that Parquet can be read from; `name` is the name in errors.
 pub fn verify_packets_in<R: ChunkReader + 'static>(file: R, name: &Path) -> Result<Verified, RecordError> {
     guarded(name, || {
         let reader = SerializedFileReader::new(file).map_err(|e| unreadable(name, e))?;
@@ -200,7 +200,7 @@ pub fn verify_events(path: &Path) -> Result<Verified, RecordError> {
     verify_events_in(open(path)?, path)
 }
 
-/// As [`verify_events`], from anything that Parquet can be read from; `name` stands in errors.
+/// Verifies as [`verify_events`], from anything that Parquet can be read from; `name` is the name in errors.
 pub fn verify_events_in<R: ChunkReader + 'static>(file: R, name: &Path) -> Result<Verified, RecordError> {
     guarded(name, || {
         let reader = SerializedFileReader::new(file).map_err(|e| unreadable(name, e))?;
@@ -231,7 +231,7 @@ pub(crate) fn unreadable(path: &Path, error: ParquetError) -> RecordError {
     RecordError::damaged(path, format!("not readable as Parquet: {error}"))
 }
 
-/// The one of `known` that was found; of these the last is the newest.
+/// Returns the one of `known` that was found; of these the last is the newest.
 pub(crate) fn check_schema(
     path: &Path,
     found: Option<&str>,
@@ -249,8 +249,8 @@ thread_local! {
     static GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The Parquet reader has assertions that damaged bytes can reach; to the caller they are damage too, and nothing
-/// to be printed as a fault of the program. Panics elsewhere go where they went before.
+/// Guards against the Parquet reader's assertions, which damaged bytes can reach; to the caller they are damage too,
+/// and nothing to be printed as a fault of the program. Panics elsewhere are reported as before.
 pub(crate) fn guarded<T>(
     path: &Path,
     read: impl FnOnce() -> Result<T, RecordError>,
@@ -298,7 +298,7 @@ impl<'a> Footer<'a> {
         for (key, found) in [(keys::ROWS, found.rows.to_string()), (digest_key, found.digest.clone())] {
             let said = value_of(self.metadata, key).unwrap_or("nothing");
             if said != found {
-                let what = format!("its rows give {key} {found}, its footer says {said}");
+                let what = format!("its rows give {key} {found}, its footer has {said}");
                 return Err(RecordError::damaged(path, what));
             }
         }
@@ -321,7 +321,7 @@ pub(crate) fn read_column<T: DataType>(
     rows: usize,
     nullable: bool,
 ) -> ParquetResult<Column<T::T>> {
-    // A damaged file may say that it has more rows than it has bytes for.
+    // A damaged file may declare more rows than it has bytes for.
     let room = rows.min(1 << 20);
     let mut values = Vec::with_capacity(room);
     let mut levels = Vec::with_capacity(if nullable { room } else { 0 });
@@ -362,7 +362,7 @@ impl<'a> Columnwise<'a> {
         self.narrow_as::<T, T>(to)
     }
 
-    /// As [`Columnwise::narrow`], of values that are no wider than `N`.
+    /// Reads as [`Columnwise::narrow`], for values that are no wider than `N`.
     fn narrow_as<N: TryFrom<u32>, T: From<N>>(&mut self, to: &mut [T]) -> ParquetResult<()> {
         let column = self.narrow_column(false)?;
         for (to, value) in to.iter_mut().zip(column.values) {
@@ -403,7 +403,7 @@ impl<'a> Columnwise<'a> {
     }
 }
 
-/// More rows than a row group of ours ever has; a damaged footer must not make us allocate for more.
+/// An upper bound of the rows in a row group; a damaged footer must not make us allocate for more.
 const MOST_ROWS: usize = 1 << 28;
 
 pub(crate) fn checked_rows(group: &dyn RowGroupReader) -> ParquetResult<usize> {

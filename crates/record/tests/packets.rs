@@ -1,4 +1,4 @@
-//! `packets.parquet`: what is written is what is read, and the digest is of that and of nothing else.
+//! `packets.parquet`: the rows read are those written, and the digest covers them and nothing else.
 
 mod common;
 
@@ -16,7 +16,7 @@ use streamgauge_record::{
     verify_packets_in,
 };
 
-/// What the file should hold for a row, in file order, as text; "null" for a null.
+/// Returns the expected content of the file for a row, in file order, as text; "null" for a null.
 fn expected((fate, info, direction): &Row) -> Vec<String> {
     let item = &fate.item;
     let ecn_in = u16::from(item.ecn != Ecn::NotEct) * 2;
@@ -51,7 +51,7 @@ fn expected((fate, info, direction): &Row) -> Vec<String> {
     ]
 }
 
-/// Above the transport header, which the first fragment has.
+/// Returns the bytes above the transport header, which the first fragment has.
 fn payload(item: &Item, info: &PacketInfo) -> u32 {
     match item.fragment.word() & 0x3fff {
         0 => info.payload_bytes,
@@ -73,7 +73,7 @@ fn read_rows(file: Vec<u8>) -> Vec<Vec<String>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Every cell comes back, compressed or not.
+    /// Every cell is read back, compressed or not.
     #[test]
     fn round_trip(rows in proptest::collection::vec(any_row(), 0..60), zstd in any::<bool>()) {
         let compression = if zstd { Compression::Zstd } else { Compression::None };
@@ -215,7 +215,7 @@ fn a_missing_directory_is_named() {
     assert!(error.to_string().starts_with("/no/such/place/packets.parquet: creating: "), "{error}");
 }
 
-/// Linux's /dev/full takes nothing: every write fails as on a full disk.
+/// Linux's /dev/full accepts nothing: every write fails as on a full disk.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_is_an_error_with_a_remedy() {
@@ -252,7 +252,7 @@ fn codes_that_the_legend_has_not_are_refused() {
     assert!(writer.row(&fate, &info, direction).is_err());
 }
 
-/// Two stages down; what the path said and what the driver counted.
+/// Makes the account of two stages down: the path's fates and the driver's counts.
 fn account(rows: &[Row], put: &[(StageId, FlowId)], taken: &[FlowId]) -> Vec<String> {
     let balance: Balance = encode(rows, &legend(), Compression::None).1.balance;
     let mut ledger = Ledger::new(&legend());
@@ -280,7 +280,7 @@ fn conservation() {
     ];
     let put = [(bottleneck, video), (bottleneck, video), (bottleneck, video), (delay, ftp)];
     assert!(account(&rows, &put, &[video, ftp]).is_empty());
-    // Any one row gone, any one packet not counted, two flows swapped: each shows.
+    // Any one row missing, any one packet not counted, two flows swapped: each shows.
     for i in 0..rows.len() {
         let mut fewer = rows.to_vec();
         fewer.remove(i);
@@ -319,7 +319,7 @@ fn balance_rows_are_those_of_trial_json() {
     );
 }
 
-/// A stage that doubles one packet and cuts another: what it made is in the account, in packets and in bytes.
+/// A stage that doubles one packet and cuts another: the packets it made are in the account, in packets and in bytes.
 #[test]
 fn copies_and_fragments_balance() {
     let (mtu, delay) = (StageId(0), StageId(1));
@@ -356,7 +356,7 @@ fn copies_and_fragments_balance() {
     assert_eq!((rows[0].made_packets, rows[0].made_bytes), (2, 1514 + 34));
     assert_eq!((rows[0].out_packets, rows[0].out_bytes), (4, 3 * 1514 + 34));
     assert_eq!((rows[1].in_packets, rows[1].made_packets), (4, 0));
-    // A copy that nobody spoke of shows.
+    // An unreported copy shows.
     let mut writer = PacketWriter::new(Vec::new(), Path::new("p"), &legend(), Compression::None).unwrap();
     for item in [whole, twin] {
         writer.row(&streamgauge_base::Fate { item, stage: delay, ..fate }, &info, direction).unwrap();

@@ -14,7 +14,7 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap())
 }
 
-/// Type and body of each block; panics where lengths do not agree.
+/// Returns the type and body of each block; panics where lengths do not agree.
 fn blocks(mut bytes: &[u8]) -> Vec<(u32, &[u8])> {
     let mut blocks = Vec::new();
     while !bytes.is_empty() {
@@ -28,7 +28,7 @@ fn blocks(mut bytes: &[u8]) -> Vec<(u32, &[u8])> {
 }
 
 proptest! {
-    /// Every frame comes back from where and when it was put, whatever it holds.
+    /// Every frame is read back with its place, its time and any content.
     #[test]
     fn frames_come_back(
         frames in proptest::collection::vec(

@@ -50,7 +50,7 @@ fn write(directory: &Path) {
     fs::write(directory.join(TRIAL_FILE), trial).unwrap();
 }
 
-/// The error's text, after making sure that it names `file` of `directory`.
+/// Returns the error's text, after making sure that it names `file` of `directory`.
 fn names(directory: &Path, file: &str) -> String {
     let text = verify(directory).unwrap_err().to_string();
     let path = directory.join(file).display().to_string();
@@ -71,7 +71,7 @@ fn a_whole_record_verifies() {
     write(&scratch.0);
     let verified = verify(&scratch.0).unwrap();
     assert_eq!((verified.packets.unwrap().rows, verified.events.unwrap().rows), (100, 4));
-    // A file that was let go on purpose is no damage: its digest stands in trial.json.
+    // A file that was dropped on purpose is no damage: its digest is in trial.json.
     fs::remove_file(scratch.join(PACKETS_FILE)).unwrap();
     edit_trial(&scratch.0, &format!("\"{PACKETS_FILE}\", "), "");
     assert_eq!(verify(&scratch.0).unwrap().digest, verified.digest);
@@ -115,7 +115,7 @@ fn a_dropped_row_and_swapped_flows_under_a_footer_that_fits() {
         write(&scratch.0);
         fs::write(scratch.join(PACKETS_FILE), encode(rows, &legend, Compression::None).0).unwrap();
         let text = names(&scratch.0, PACKETS_FILE);
-        assert!(text.contains("its rows give") && text.contains("trial.json says"), "{text}");
+        assert!(text.contains("its rows give") && text.contains("trial.json has"), "{text}");
     }
 }
 
@@ -162,7 +162,7 @@ fn other_versions() {
     assert!(matches!(verify_events(&path), Err(RecordError::Version { .. })));
 }
 
-/// One byte changed anywhere: an error, or the same content (a byte that says nothing, as the writer's name).
+/// One byte changed anywhere: an error, or the same content (a byte without effect, as the writer's name).
 #[test]
 fn any_flipped_byte_is_found_or_harmless() {
     let rows: Vec<_> = (0..40).map(row).collect();

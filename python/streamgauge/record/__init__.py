@@ -1,6 +1,6 @@
-"""The record: what a trial leaves, the same from sim and from emu.
+"""The record: the files of a trial, the same from sim and from emu.
 
-`Record.open` reads one; `finish_trial` completes one whose packets and events have been written;
+`Record.open` reads one; `finish_trial` completes one with its packets and events already written;
 `write_events` writes the events of a trial in emu (sim writes its own).
 """
 

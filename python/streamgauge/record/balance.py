@@ -11,9 +11,10 @@ import polars as pl
 def balance(
     packets: pl.DataFrame, stages: Sequence[Mapping[str, str]], labels: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """What entered, left, was dropped (by cause) and stayed, per stage and flow that saw a packet.
+    """Returns the entered, departed, dropped (by cause) and remaining packets, per stage and flow that saw a
+    packet.
 
-    For a record whose maker kept no account of its own. Rows do not say where a copy or fragment was made, so
+    For a record without an account of its maker's own. Rows do not show where a copy or fragment was made:
     all count as having entered.
 
     Args:

@@ -42,7 +42,7 @@ _TEXTS: Final = ("set", "set_with", "kept")
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """A file of one JSON object. Raises RecordError that names it."""
+    """Returns a file of one JSON object. Raises RecordError that names it."""
     try:
         value = json.loads(read_input(path, LARGEST_BYTES))
     except FileNotFoundError:
@@ -61,7 +61,7 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 def read_trial(path: Path, required: Collection[str] = ()) -> dict[str, Any]:
-    """A ``trial.json``, of which each key that is read has its type, and those of `required` are there.
+    """Returns a ``trial.json`` with checked types of each key that is read, and with all keys of `required`.
 
     Raises RecordError that names the file and the key.
     """

@@ -1,4 +1,4 @@
-"""Where a record comes from: host, kernel, versions. None of it enters a digest."""
+"""Origin of a record: host, kernel, versions. None of it enters a digest."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def _cpu() -> str:
 
 
 def _commit() -> str | None:
-    """The commit of our own checkout, or that our wheel was built from, with "+" if tracked files differ from
-    it; None if nothing says."""
+    """Returns the commit of our own checkout, or the one that our wheel was built from, with "+" if tracked
+    files differ from it; None if it is unknown."""
     package = Path(streamgauge.__file__).resolve().parent
     root = package.parents[1]
     if not (root / ".git").exists():
@@ -48,7 +48,8 @@ def _commit() -> str | None:
                 "--dirty=+",
             ],
             capture_output=True,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             timeout=10,
             check=True,
         )

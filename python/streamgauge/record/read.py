@@ -31,11 +31,11 @@ from streamgauge.record.seal import check_seal
 Column = npt.NDArray[Any]
 
 Saying = tuple[str, str | None, npt.NDArray[np.int64], npt.NDArray[np.float64], list[str]]
-"""What one flow said under one name: the name, the flow (None: the path's), times, values and their units."""
+"""Events of one flow under one name: the name, the flow (None: the path's), times, values and their units."""
 
 
 def stage_labels(stages: Sequence[Mapping[str, str]]) -> list[str]:
-    """One name a stage, unique across directions: `bottleneck`, `up.bottleneck`."""
+    """Returns one name a stage, unique across directions: `bottleneck`, `up.bottleneck`."""
     return [stage["name"] if stage["direction"] == "down" else f"up.{stage['name']}" for stage in stages]
 
 
@@ -67,7 +67,7 @@ class Record:
 
     @cached_property
     def provenance(self) -> dict[str, Any]:
-        """`provenance.json`: host, kernel, versions, wall time.
+        """Returns `provenance.json`: host, kernel, versions, wall time.
 
         Raises:
             RecordError: if it is missing or damaged.
@@ -76,9 +76,9 @@ class Record:
 
     @cached_property
     def codes(self) -> pl.DataFrame:
-        """`packets` with the codes that the file holds instead of names: cheaper, and what measuring needs.
+        """Returns `packets` with the codes of the file instead of names: cheaper, and enough for metrics.
 
-        `flow` is 65535 for what belongs to no flow.
+        `flow` is 65535 for packets of no flow.
 
         Raises:
             RecordError: if the packets were not kept, or the file is damaged.
@@ -89,8 +89,8 @@ class Record:
 
     @cached_property
     def columns(self) -> dict[str, Column]:
-        """Of `codes` the columns that measuring needs, as arrays (not to be written to) without nulls: of
-        `t_out` and `t_drop` the least int64 stands for null, of `seq` -1.
+        """Returns the columns of `codes` that metrics need, as arrays (not to be written to) without nulls:
+        in `t_out` and `t_drop` the least int64 replaces null, in `seq` -1.
 
         Raises:
             RecordError: if the packets were not kept, or the file is damaged.
@@ -99,8 +99,8 @@ class Record:
 
     @cached_property
     def told(self) -> dict[tuple[str, str | None], tuple[Column, Column]]:
-        """`events` by name and flow: times (int64, ns, ascending) and values (float64, NaN for null, of
-        events in ms in s), not to be written to. Reasons are left out.
+        """Returns `events` by name and flow: times (int64, ns, ascending) and values (float64, NaN for null,
+        of events in ms in s), not to be written to. Reasons are left out.
 
         Raises:
             RecordError: if the events were not kept, or the file is damaged.
@@ -113,8 +113,8 @@ class Record:
 
     @cached_property
     def units(self) -> dict[tuple[str, str | None], tuple[str, ...]]:
-        """The units of `told`'s values, by name and flow, in alphabetical order: one each, unless whoever
-        said them changed his mind. Events without a value have none.
+        """Returns the units of `told`'s values, by name and flow, in alphabetical order: one each, unless the
+        sender changed the unit. Events without a value have none.
 
         Raises:
             RecordError: if the events were not kept, or the file is damaged.
@@ -123,13 +123,13 @@ class Record:
 
     @cached_property
     def packets(self) -> pl.DataFrame:
-        """One row per packet per stage, in the order in which fates were decided.
+        """Returns one row per packet per stage, in the order in which fates were decided.
 
         Columns: `pkt`, `copy` (0 the original), `fragment_offset` (units of 8 bytes), `flow`, `dir`, `stage`,
         `kind`, `t_in`, `t_out`, `t_drop` (ns since the trial's start; null if it did not leave, was not
         dropped), `fate`, `cause`, `wire_bytes` (IP + 14), `ip_bytes`, `payload_bytes` (above the transport
-        header), `seq` (RTP or TCP; null if hidden), `flags` (bits: 1 retransmit, 2 ECN-capable on arrival,
-        4 CE set here, 8 corrupted, 16 more fragments, 32 came with ECT(1), 64 came with CE, 128 not to be
+        header), `seq` (RTP or TCP; null if hidden), `flags` (bits: 1 retransmit, 2 ECN-capable on arrival, 4
+        CE set here, 8 corrupted, 16 more fragments, 32 arrived with ECT(1), 64 arrived with CE, 128 not to be
         fragmented), `queue_bytes`, `queue_packets` (at arrival, before itself), `hash` (of addresses and
         ports), `protocol` (0 TCP, 1 UDP, 2 ICMP, 3 other). `flow`, `dir`, `stage`, `kind`, `fate` and `cause`
         are enumerations. `connection` counts the flow's TCP connections from 0, in order of their first
@@ -143,7 +143,7 @@ class Record:
 
     @cached_property
     def events(self) -> pl.DataFrame:
-        """What machines and stages said, by time.
+        """Events of machines and stages, by time.
 
         Columns: `time` (ns since the trial's start), `flow` (null: the path's), `name`, `value`, `unit`,
         `reason`.
@@ -156,7 +156,7 @@ class Record:
 
     @staticmethod
     def packets_of(path: Path) -> pl.DataFrame:
-        """The rows of one `packets.parquet`, with names for codes; see `packets`.
+        """Returns the rows of one `packets.parquet`, with names for codes; see `packets`.
 
         Raises:
             RecordError: if the file is missing or damaged.
@@ -181,14 +181,14 @@ class Record:
             raise _damaged(path, f"a code that its legend does not explain ({error})") from error
 
     def verify(self) -> str:
-        """`check`, of which it returns the digest alone."""
+        """Runs `check` and returns the digest alone."""
         return self.check().digest
 
     def check(self) -> CheckedRecord:
-        """Recomputes the digests of all that the files hold, and the verdict from what was measured.
+        """Recomputes the digests of all files, and the verdict from the measurements.
 
         Raises:
-            RecordError: naming the first file whose content is not what was written, and what differs.
+            RecordError: naming the first file with changed content, and the difference.
         """
         digest = str(json.loads(_native.verify(self.directory))["digest"])
         left_out = [f"{name} (not kept)" for name in (PACKETS, EVENTS) if name not in self.trial["kept"]]
@@ -204,11 +204,13 @@ class Record:
             or the replay alone or differ, "first": the first of these in words, or None}``
 
         Raises:
-            RecordError: if the packets were not kept, are damaged or of a version before 2, which does not
-                say all that a path goes by.
+            RecordError: if the packets were not kept, are damaged or of a version before 2, which lacks
+                inputs of a path.
             ScenarioError: if this version cannot build the path.
         """
         self._kept(PACKETS)
+        if "plan" not in self.trial:
+            raise RecordError(f"{self.directory}: the record has no plan, so nothing can be replayed.")
         found: dict[str, Any] = json.loads(_native.replay(json.dumps(self.trial["plan"]), self.directory))
         return found
 
@@ -221,20 +223,20 @@ class Record:
 
 @dataclass(frozen=True)
 class CheckedRecord:
-    """What was checked of a record that is as it was written."""
+    """Result of the check of an undamaged record."""
 
     digest: str
     """The trial's."""
     left_out: tuple[str, ...]
-    """What could not be checked, with the reason."""
+    """Parts that could not be checked, with the reason."""
 
 
 @dataclass(frozen=True)
 class RecordInMemory:
-    """What measuring needs of a record whose packets and events were never written (`--keep metrics`)."""
+    """Data for the metrics of a record whose packets and events were never written (`--keep metrics`)."""
 
     directory: Path
-    """Where what is kept of it goes."""
+    """Folder of the kept parts."""
     trial: dict[str, Any]
     """As that of `Record`."""
     columns: dict[str, Column]
@@ -252,7 +254,7 @@ class RecordInMemory:
         columns: Sequence[tuple[str, Column]],
         said: Sequence[Saying],
     ) -> RecordInMemory:
-        """The trial with what `_native.simulate_in_memory` returned of it."""
+        """Returns the trial from the results of `_native.simulate_in_memory`."""
         return cls(directory, trial, dict(columns), _told(said), _units(said))
 
 

@@ -13,7 +13,7 @@ PROVENANCE: Final = "provenance.json"
 PACKETS: Final = "packets.parquet"
 EVENTS: Final = "events.parquet"
 METRICS_FILE: Final = "metrics.parquet"
-"""Measured of the others; no part of what is verified."""
+"""Metrics of the others; no part of the verified data."""
 
 TRIAL_SCHEMA: Final = "streamgauge.trial/2"
 PROVENANCE_SCHEMA: Final = "streamgauge.provenance/1"
@@ -28,12 +28,12 @@ KNOWN: Final = {
 }
 
 OTHER: Final = "other"
-"""The flow of what belongs to no flow of the scenario; its code is 65535."""
+"""The flow of packets of no flow of the scenario; its code is 65535."""
 OTHER_CODE: Final = 65535
 
 
 def check_version(path: Path, found: object, known: Collection[str]) -> str:
-    """The schema named by a file, if it is one that can be read.
+    """Returns the schema named by a file, if it is one that can be read.
 
     Raises:
         RecordError: if it is not.

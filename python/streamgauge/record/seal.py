@@ -1,8 +1,8 @@
-"""The digests of what a trial's own digest leaves out: ``trial.json`` itself, metrics and provenance.
+"""Digests of the files that a trial's own digest excludes: ``trial.json`` itself, metrics and provenance.
 
-The trial's digest names what was measured, so that equal trials have equal ones. Reports also read the
-verdict, durations, metrics and where a record comes from; the seal covers those. It shows damage and edits.
-It is no signature: a program that can write a record can seal it anew.
+The trial's digest covers the measurements alone, for equal trials to have equal ones. Reports also read the
+verdict, durations, metrics and the origin of a record; the seal covers those. It shows damage and edits. It
+is no signature: a program that can write a record can seal it anew.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ FILES: Final = "files"
 """Key of ``trial.json``: the digests of the files beside it that have none of their own in it."""
 SEALED: Final = (METRICS_FILE, PROVENANCE)
 _EXPECTED: Final = ("cbr_packets.", "preflight_", "start_offset_s")
-"""Of a verdict's numbers these have the value that was expected as their bound."""
+"""Numbers of a verdict that have the expected value as their bound."""
 
 
 def text_of(value: Any) -> str:
-    """A value as ``trial.json`` has it. Raises ValueError if a number is not finite."""
+    """Returns a value as ``trial.json`` has it. Raises ValueError if a number is not finite."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def seal_of(texts: Mapping[str, str]) -> str:
-    """The digest of a ``trial.json``, of the text of each key but the seal."""
+    """Returns the digest of a ``trial.json``, of the text of each key but the seal."""
     hasher = hashlib.sha256()
     for key in sorted(texts):
         if key != SEAL:
@@ -44,17 +44,17 @@ def seal_of(texts: Mapping[str, str]) -> str:
 
 
 def is_intact(trial: Mapping[str, Any]) -> bool:
-    """Whether the seal is that of the other keys."""
+    """Returns whether the seal is that of the other keys."""
     return trial.get(SEAL) == seal_of({key: text_of(value) for key, value in trial.items()})
 
 
 def file_digests(directory: Path, names: Collection[str] = SEALED) -> dict[str, str]:
-    """The digests of those files in `directory` that a seal covers, as far as they are there."""
+    """Returns the digests of those files in `directory` that a seal covers, as far as they are there."""
     return {name: _digest(directory / name) for name in names if (directory / name).exists()}
 
 
 def check_seal(directory: Path, trial: Mapping[str, Any]) -> list[str]:
-    """Compares a record with its seal. Returns what could not be checked.
+    """Compares a record with its seal. Returns the parts that could not be checked.
 
     Raises:
         RecordError: naming the file that is not as it was written.
@@ -80,7 +80,7 @@ def check_seal(directory: Path, trial: Mapping[str, Any]) -> list[str]:
 
 
 def check_verdict(file: Path, validity: object) -> None:
-    """Derives the verdict from the measured values and bounds that stand beside it.
+    """Derives the verdict from the measured values and bounds beside it.
 
     Raises:
         RecordError: if that is another verdict.
@@ -103,7 +103,7 @@ def check_verdict(file: Path, validity: object) -> None:
 
 
 def _misses(name: str, value: object, bound: object) -> bool:
-    """Whether a measured value is outside its bound."""
+    """Returns whether a measured value is outside its bound."""
     if name.startswith(_EXPECTED):
         return False
     if isinstance(bound, list):

@@ -28,8 +28,8 @@ KEPT: dict[Keep, tuple[str, ...]] = {"metrics": (), "events": (EVENTS,), "packet
 
 
 class JsonText(str):
-    """A value as its JSON, which is written as it is: what simulator and files are both told is
-    put into words once."""
+    """A value as its JSON, which is written unchanged: the common input of simulator and files is serialised
+    once."""
 
     @classmethod
     def of(cls, value: Any) -> JsonText:
@@ -38,7 +38,8 @@ class JsonText(str):
 
 
 def legend(plan: Mapping[str, Any] | JsonText) -> dict[str, Any]:
-    """What the codes in a record of this plan mean: names of flows, stages with their directions."""
+    """Returns the meaning of the codes in a record of this plan: names of flows, stages with their
+    directions."""
     text = plan if isinstance(plan, JsonText) else JsonText.of(plan)
     found: dict[str, Any] = json.loads(_native.legend(text))
     return found
@@ -50,8 +51,8 @@ def write_events(directory: Path, events: Sequence[Mapping[str, Any]], *, plan: 
     Args:
         directory: the trial's directory.
         events: each `{"t_ns", "flow", "name", "value", "unit", "reason"}`: whole ns since the trial's start,
-            the flow's name or None, what happened, a finite number or None, its SI unit, why. Only `t_ns` and
-            `name` must be there.
+            the flow's name or None, the event, a finite number or None, its SI unit, the cause. Only `t_ns`
+            and `name` must be there.
         plan: the trial's plan.
 
     Returns:
@@ -95,21 +96,21 @@ def finish_trial(
         mode: "sim" or "emu".
         seed: the trial's seed.
         validity: `{"valid", "why", "bounds", "measured"}`.
-        provenance: anything to add to what `collect_provenance` finds.
+        provenance: additions to the result of `collect_provenance`.
         resume_key: equal for trials that need not be run again.
-        summary: what the run says of itself; `duration_s`, `model_version`, `balance` and `host` are used if
-            they are there, the rest is kept under "summary".
-        settings: what was set in the scenario, `ADDRESS=VALUE`.
-        set_with: what was set in the scenarios that this one was run for; the same if None.
-        replaces: the seed of the invalid trial for which this one stands.
+        summary: the run's own summary; `duration_s`, `model_version`, `balance` and `host` are used if they
+            exist, the rest is kept under "summary".
+        settings: settings of the scenario, `ADDRESS=VALUE`.
+        set_with: settings of the scenarios that this one was run for; the same if None.
+        replaces: the seed of the invalid trial that this one replaces.
         ours: for each flow, whether we wrote the programs at both ends; if None, whether the plan has a
             machine of ours for it.
         systems: the versions of the parts of each system that the trial used.
         in_memory: packets and events were never written, and `summary` has their digests.
-        measure: writes the metrics beside them, given what `trial.json` will hold but for digests.
+        measure: writes the metrics beside them, given the coming content of `trial.json` but for digests.
 
     Returns:
-        What `trial.json` now holds.
+        The present content of `trial.json`.
 
     Raises:
         RecordError: if a file of the record cannot be read.
@@ -170,7 +171,7 @@ def finish_trial(
         measure(trial)
     trial[FILES] = file_digests(directory)
     # Last: a directory with a trial.json is a whole record.
-    trial[SEAL] = _write_sealed(directory / TRIAL, trial | {"scenario": scenario_text, "plan": plan_text})
+    trial[SEAL] = write_sealed(directory / TRIAL, trial | {"scenario": scenario_text, "plan": plan_text})
     return trial
 
 
@@ -183,12 +184,12 @@ def rewrite_trial(
 
     Args:
         directory: the trial's directory.
-        before: what `trial.json` holds.
+        before: the old content of `trial.json`.
         anew: the files of the seal that have just been written.
         changes: keys of `trial.json`.
 
     Returns:
-        What `trial.json` now holds.
+        The present content of `trial.json`.
 
     Raises:
         OSError: if it cannot be written.
@@ -196,13 +197,13 @@ def rewrite_trial(
     trial = {**before, **changes}
     if is_intact(before):
         trial[FILES] = {**before[FILES], **file_digests(directory, anew)}
-        trial[SEAL] = _write_sealed(directory / TRIAL, trial)
+        trial[SEAL] = write_sealed(directory / TRIAL, trial)
     else:
         write_json(directory / TRIAL, trial)
     return trial
 
 
-def _write_sealed(path: Path, trial: Mapping[str, Any]) -> str:
+def write_sealed(path: Path, trial: Mapping[str, Any]) -> str:
     """Writes it with its seal last, which it returns."""
     texts = {key: item if isinstance(item, JsonText) else JsonText.of(item) for key, item in trial.items()}
     seal = seal_of(texts)
@@ -214,7 +215,7 @@ _last_text: tuple[Mapping[str, Any], JsonText] | None = None
 
 
 def _text_of(scenario: Mapping[str, Any]) -> JsonText:
-    """A scenario, as JSON; trials in a row are mostly of one, which nobody changes."""
+    """Returns a scenario as JSON; consecutive trials are mostly of one, which is read-only."""
     global _last_text
     found = _last_text
     if found is None or found[0] is not scenario:
@@ -223,9 +224,9 @@ def _text_of(scenario: Mapping[str, Any]) -> JsonText:
 
 
 def prune(directory: Path, keep: Keep) -> None:
-    """Removes what a campaign does not keep, and says so in `trial.json`.
+    """Removes the files that a campaign does not keep, and marks it in `trial.json`.
 
-    The digests stay; `Record.verify` checks what is left.
+    The digests stay; `Record.verify` checks the remaining files.
 
     Raises:
         RecordError: if there is no whole record in `directory`.
@@ -257,7 +258,8 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
 
 
 def _relays(plan: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The relays of a plan as flows of `trial.json`: what they sent across the path is counted as theirs."""
+    """Returns the relays of a plan as flows of `trial.json`: their traffic across the path counts as
+    theirs."""
     subjects = {flow.get("via") for flow in plan["flows"] if flow["role"] == "subject"}
     return [
         {
@@ -278,7 +280,8 @@ _TRAFFIC = {told["name"] for told in json.loads(_native.systems()) if told["cont
 def _flow(
     code: int, flow: Mapping[str, Any], scenario: Mapping[str, Any], ours: Mapping[str, bool] | None
 ) -> dict[str, Any]:
-    """One flow of `trial.json`: what it is in the scenario's words, and whether its programs are ours."""
+    """Returns one flow of `trial.json`: its description in the scenario's words, and whether its programs are
+    ours."""
     app = flow["app"]
     machine = app if isinstance(app, str) else next(iter(app))
     said = (scenario.get("flows") or {}).get(flow["name"]) or {}

@@ -1,7 +1,7 @@
 //! HTTP/1.0 and 1.1 on a TCP connection (RFC 9112).
 //!
-//! A segment all of which is heads, of requests or of answers, is signalling, whichever way it goes. One that has any
-//! byte of a body, with or without the head before it, carries payload. What TLS hides is payload.
+//! A segment that consists of heads, of requests or of answers, is signalling, in either direction. One that has any
+//! byte of a body, with or without the head before it, carries payload. Encrypted content of TLS is payload.
 
 use streamgauge_base::PacketKind;
 
@@ -18,7 +18,7 @@ fn begins(head: &[u8]) -> bool {
     is_answer(head) || is_request(head, &METHODS, b" HTTP/1.")
 }
 
-/// `HTTP/1.1 200 ` (RFC 9112 section 4).
+/// Returns whether it begins as `HTTP/1.1 200 ` (RFC 9112 section 4).
 fn is_answer(head: &[u8]) -> bool {
     let Some([b'1', b'.', b'0'..=b'9', b' ', code @ ..]) = head.strip_prefix(b"HTTP/") else { return false };
     code.len() >= 3 && code[..3].iter().all(u8::is_ascii_digit)

@@ -5,24 +5,25 @@ use streamgauge_base::Direction;
 
 use super::reader::{Say, Segment};
 
-/// What tells one protocol's messages.
+/// The signs of one protocol's messages.
 #[derive(Clone, Copy)]
 pub struct Grammar {
-    /// A message begins with these bytes, as far as its start line is known.
+    /// Returns whether a message begins with these bytes, as far as its start line is known.
     pub begins: fn(&[u8]) -> bool,
-    /// What the version in a start line begins with.
+    /// The start of the version in a start line.
     pub version: &'static [u8],
-    /// A body whose length is said belongs to the message. Without this it is payload.
+    /// A body of declared length belongs to the message. Without this it is payload.
     pub with_body: bool,
 }
 
-/// A head that goes on for longer is none.
+/// A longer head is not accepted.
 const LONGEST_HEAD: u32 = 1 << 16;
 
 /// As much of a start line is kept, in bytes.
 const LONGEST_TEXT: usize = 256;
 
-/// A message that ends so many bytes before new payload is forgotten: a quarter of what lies behind a sequence number.
+/// A message that ends this many bytes before new payload is forgotten: a quarter of the sequence space behind a
+/// number.
 const FORGOTTEN: i32 = 1 << 29;
 
 /// The messages of a flow's connections, by the connection's number.
@@ -30,7 +31,7 @@ const FORGOTTEN: i32 = 1 << 29;
 pub struct Messages(Vec<[Way; 2]>);
 
 impl Messages {
-    /// Whether all of a segment, which is about to be sent, is of messages.
+    /// Returns whether all of a segment, which is about to be sent, is of messages.
     pub fn fill(&mut self, grammar: Grammar, segment: &Segment<'_>, say: &mut Say<'_>) -> bool {
         let index = segment.connection as usize;
         if index >= self.0.len() {
@@ -38,7 +39,7 @@ impl Messages {
         }
         let way = &mut self.0[index][segment.direction as usize];
         if way.is_before(segment.seq) {
-            // Sent again, from before the messages that are known: what it says for itself.
+            // Sent again, from before the messages that are known: it is classified by itself.
             return Way::default().fill(grammar, segment, &mut |_| {});
         }
         way.fill(grammar, segment, say)
@@ -47,14 +48,14 @@ impl Messages {
 
 const _: () = assert!(Direction::Down as usize == 0 && Direction::Up as usize == 1);
 
-/// One direction of a connection: where the last message that was seen lies in sequence space, as far as is known.
+/// One direction of a connection: the place of the last seen message in sequence space, as far as is known.
 #[derive(Clone, Copy, Default)]
 struct Way {
     from: u32,
     to: u32,
-    /// Its head goes on at `to`.
+    /// Whether its head continues at `to`.
     is_open: bool,
-    /// Of that head the last line so far is empty.
+    /// Whether the last line of that head so far is empty.
     at_line: bool,
     /// There has been one.
     seen: bool,
@@ -65,7 +66,7 @@ impl Way {
         self.seen && seq.wrapping_sub(self.from).cast_signed() < 0
     }
 
-    /// What is far behind new bytes is forgotten: half the sequence space on, it would lie ahead of them.
+    /// Forgets a message far behind new bytes: half the sequence space on, it would lie ahead of them.
     fn follow(&mut self, seq: u32) {
         if self.seen && seq.wrapping_sub(self.to).cast_signed() > FORGOTTEN {
             *self = Way { from: seq, to: seq, seen: true, ..Way::default() };
@@ -118,11 +119,12 @@ impl Way {
                 }
             }
         }
-        // What is not known of the segment must lie within a body.
+        // The unknown part of the segment must lie within a body.
         self.to.wrapping_sub(seq) >= bytes
     }
 
-    /// After the empty line that ends a head, if that is in `bytes`. A line may end with LF alone (RFC 9112 section 2.2).
+    /// Returns the place after the empty line that ends a head, if that is in `bytes`. A line may end with LF alone
+    /// (RFC 9112 section 2.2).
     fn end_of_head(&mut self, bytes: &[u8]) -> Option<usize> {
         for (index, byte) in bytes.iter().enumerate() {
             match byte {
@@ -136,7 +138,8 @@ impl Way {
     }
 }
 
-/// What a message says that begins with `head`: a request's method and target, an answer's code and phrase.
+/// Returns the content of a message that begins with `head`: a request's method and target, an answer's code and
+/// phrase.
 #[cold]
 fn said(grammar: Grammar, head: &[u8]) -> String {
     let end = head.iter().position(|&byte| byte == b'\r' || byte == b'\n').unwrap_or(head.len());
@@ -153,7 +156,7 @@ fn said(grammar: Grammar, head: &[u8]) -> String {
     text.trim().replace(char::is_control, "\u{fffd}")
 }
 
-/// What the head says of its body's length (RFC 2326 section 12.14); 0 if nothing.
+/// Returns the length of the body from the head (RFC 2326 section 12.14); 0 if it has none.
 fn content_length(head: &[u8]) -> u32 {
     const NAME: &[u8] = b"content-length:";
     let field = head.split(|&byte| byte == b'\n').find_map(|line| {
@@ -165,10 +168,10 @@ fn content_length(head: &[u8]) -> u32 {
     value.and_then(|value| value.parse().ok()).unwrap_or(0).min(u32::MAX / 2)
 }
 
-/// A request's start line, as far as it is known, names one of `methods` and, at its end, a version that begins with
-/// `version`.
+/// Returns whether a request's start line, as far as it is known, names one of `methods` and, at its end, a version
+/// that begins with `version`.
 pub fn is_request(head: &[u8], methods: &[&[u8]], version: &[u8]) -> bool {
-    // Of media most bytes are no letter: that is cheap to see.
+    // Most bytes of media are no letter: that is cheap to see.
     let may_be = head.first().is_some_and(u8::is_ascii_uppercase);
     if !may_be || !methods.iter().any(|method| head.starts_with(method)) {
         return false;

@@ -1,9 +1,9 @@
-//! One classifier for both modes: what a packet carries, from its headers and what its flow is told to speak.
+//! One classifier for both modes: the content of a packet, from its headers and its flow's protocol.
 //!
-//! It sits where packets enter the path, so that it sees each one once and in the order it was sent. What a
-//! machine itself knows (a retransmission under RFC 4588, which has an SSRC of its own) goes to events.
+//! It sits where packets enter the path, so that it sees each one once and in the order it was sent. Facts that only a
+//! machine has (a retransmission under RFC 4588, which has an SSRC of its own) are in events.
 //!
-//! Of protocols whose messages have a start line of text it also says each message when it is first sent
+//! For protocols with messages that have a start line of text it also returns each message when it is first sent
 //! ([`Message`]), as far as that line begins a segment or follows another message in one.
 //!
 //! A protocol is a file here, a variant of [`StreamProtocol`] or [`DatagramProtocol`] (or of both), and its line in
@@ -28,7 +28,7 @@ use streamgauge_plan::{DatagramProtocol, Protocols, Role, StreamProtocol, direct
 
 use reader::{Datagram, DatagramReader, Segment, StreamReader};
 
-/// The reader of what a connection is told to carry; none where there is nothing to be read.
+/// Returns the reader of a connection's protocol; none where there is nothing to be read.
 fn stream_reader(protocol: StreamProtocol) -> Option<Box<dyn StreamReader>> {
     match protocol {
         StreamProtocol::Opaque => None,
@@ -39,7 +39,7 @@ fn stream_reader(protocol: StreamProtocol) -> Option<Box<dyn StreamReader>> {
     }
 }
 
-/// The reader of what datagrams are told to carry; none where there is nothing to be read.
+/// Returns the reader of a datagram protocol; none where there is nothing to be read.
 fn datagram_reader(protocol: DatagramProtocol) -> Option<Box<dyn DatagramReader>> {
     match protocol {
         DatagramProtocol::Opaque => None,
@@ -51,30 +51,30 @@ fn datagram_reader(protocol: DatagramProtocol) -> Option<Box<dyn DatagramReader>
     }
 }
 
-/// What connections may carry of which nothing is told: what is certain when it is seen.
+/// Returns the readers for connections without a given protocol: those that are certain at first sight.
 fn guessed_streams() -> Vec<Box<dyn StreamReader>> {
     vec![Box::new(rtsp::Rtsp::with_rtp()), Box::new(http::Http::default())]
 }
 
-/// What datagrams may carry of which nothing is told.
+/// Returns the readers for datagrams without a given protocol.
 fn guessed_datagrams() -> Vec<Box<dyn DatagramReader>> {
     vec![Box::new(reliable_udp::ReliableUdp::guessed()), Box::new(quic::Quic { told: false })]
 }
 
-/// Keeps, per flow, what it needs to know messages and retransmissions.
+/// Keeps, per flow, the state that recognises messages and retransmissions.
 pub struct Classifier {
     /// By code; the last is "other".
     flows: Vec<Flow>,
-    /// Not yet taken.
+    /// Not yet returned.
     messages: Vec<Message>,
 }
 
 /// A message of an application that was sent for the first time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Message {
-    /// Whose.
+    /// The sender's flow.
     pub flow: FlowId,
-    /// Which way it goes.
+    /// Its direction.
     pub direction: Direction,
     /// On which of its flow's connections, as [`PacketInfo::connection`].
     pub connection: u32,
@@ -83,8 +83,8 @@ pub struct Message {
 }
 
 impl Message {
-    /// As the record has it: the event `message`, whose value is the connection's number and whose reason is the way that
-    /// it goes and what it says, as in `up GET /clip.mp4`. `at` is when the path was given the packet that it begins in.
+    /// Returns it as the record has it: the event `message`, with the connection's number as value and its direction
+    /// and content as reason, as in `up GET /clip.mp4`. `at` is when the path was given the packet that it begins in.
     pub fn event(self, at: Instant) -> Event {
         Event {
             at,
@@ -98,12 +98,12 @@ impl Message {
 }
 
 struct Flow {
-    /// What its payload is.
+    /// Kind of its payload.
     payload: PacketKind,
     connections: tcp::Connections,
-    /// `None`: it is told nothing of connections, and has sent no payload on any.
+    /// `None`: no protocol is given for connections, and no payload was sent on any.
     streams: Option<Vec<Box<dyn StreamReader>>>,
-    /// `None`: it is told nothing of datagrams, and has sent none.
+    /// `None`: no protocol is given for datagrams, and none was sent.
     datagrams: Option<Vec<Box<dyn DatagramReader>>>,
 }
 
@@ -118,7 +118,7 @@ impl Flow {
 }
 
 impl Classifier {
-    /// For flows, by code, of this role that speak these protocols.
+    /// Makes a classifier for flows, by code, of this role with these protocols.
     pub fn new(flows: impl IntoIterator<Item = (Role, Protocols)>) -> Self {
         let flows = flows.into_iter().map(|(role, protocols)| {
             let payload = match role {
@@ -131,34 +131,34 @@ impl Classifier {
         Classifier { flows: flows.chain([other]).collect(), messages: Vec::new() }
     }
 
-    /// Whether there may be messages among what a flow sends by TCP.
+    /// Returns whether there may be messages in a flow's TCP data.
     #[inline]
     pub fn reads_messages(&self, flow: FlowId) -> bool {
         let flow = &self.flows[usize::from(flow.0).min(self.flows.len() - 1)];
         flow.streams.as_ref().is_none_or(|readers| !readers.is_empty())
     }
 
-    /// Whether [`take_messages`](Self::take_messages) has any.
+    /// Returns whether [`take_messages`](Self::take_messages) has any.
     #[inline]
     pub fn has_messages(&self) -> bool {
         !self.messages.is_empty()
     }
 
-    /// The messages that began in what was classified since this was last asked, in order.
+    /// Returns the messages that began in the packets classified since the last call, in order.
     pub fn take_messages(&mut self) -> impl Iterator<Item = Message> {
         self.messages.drain(..)
     }
 
-    /// Says what a packet carries. `ports` stands for the two ends of its TCP connection, whichever of them sends.
+    /// Classifies a packet. `ports` identifies the two ends of its TCP connection, the same for both directions.
     ///
     /// - TCP without payload: SYN, FIN and RST are signalling, the rest acknowledgements.
-    /// - TCP payload and UDP: what the reader of the flow's protocol says. Where a flow is told nothing of the carrier,
-    ///   what RTSP, HTTP, RTP, Reliable UDP or QUIC is without doubt. The rest is media of a subject, cross traffic of a
-    ///   rival.
+    /// - TCP payload and UDP: the result of the reader of the flow's protocol. Where no protocol is given for the
+    ///   carrier, only certain RTSP, HTTP, RTP, Reliable UDP or QUIC is recognised. The rest is media of a subject,
+    ///   cross traffic of a rival.
     /// - ICMP echo is a probe.
     ///
-    /// `seq` is TCP's or, in UDP, RTP's, RDT's or that of a segment of NDN. The retransmit flag says that some of the TCP
-    /// bytes (or the SYN or FIN), or this number of the same source, were sent before.
+    /// `seq` is TCP's or, in UDP, RTP's, RDT's or that of a segment of NDN. The retransmit flag shows that some of the
+    /// TCP bytes (or the SYN or FIN), or this number of the same source, were sent before.
     pub fn classify(
         &mut self,
         flow: FlowId,
@@ -185,7 +185,7 @@ impl Classifier {
                     let streams = streams.get_or_insert_with(guessed_streams);
                     let connection = sent.connection;
                     let mut say = |text| {
-                        // What belongs to no flow is nobody's message.
+                        // A packet of no flow belongs to no message.
                         if index < other {
                             messages.push(Message { flow, direction, connection, text });
                         }

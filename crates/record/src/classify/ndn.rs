@@ -16,7 +16,7 @@ const FRAG_INDEX: u64 = 82;
 const LP_PACKET: u64 = 100;
 const NACK: u64 = 800;
 
-/// Names that are kept to know what was sent before: a trial has no more of them that matter.
+/// Names that are kept to recognise repeats: a trial has no more of them that matter.
 const MOST_NAMES: usize = 1 << 20;
 
 /// NDN over UDP.
@@ -26,7 +26,7 @@ pub struct Datagrams {
     sent: HashSet<u64>,
 }
 
-/// NDN over TCP: who asks sends Interests alone, who answers Data.
+/// NDN over TCP: the consumer sends Interests alone, the producer Data.
 #[derive(Default)]
 pub struct Streams;
 
@@ -36,7 +36,7 @@ impl DatagramReader for Datagrams {
         match outer(datagram.head)? {
             Outer::Packet(INTEREST, _) | Outer::Nack => signalling,
             Outer::Packet(DATA, value) => Some(self.data(value)),
-            // A fragment of a packet whose beginning is in another.
+            // A fragment of a packet that begins in another datagram.
             Outer::Rest => Some(Shown::default()),
             Outer::Packet(..) => None,
         }
@@ -67,7 +67,7 @@ enum Outer<'a> {
     Rest,
 }
 
-/// What a datagram carries.
+/// Returns the content of a datagram.
 fn outer(head: &[u8]) -> Option<Outer<'_>> {
     let (kind, mut value, _) = element(head)?;
     if kind != LP_PACKET {
@@ -88,7 +88,7 @@ fn outer(head: &[u8]) -> Option<Outer<'_>> {
     None
 }
 
-/// The number of the segment that a name ends with.
+/// Returns the number of the segment that a name ends with.
 fn segment(mut name: &[u8]) -> Option<u32> {
     let mut last = None;
     while let Some((kind, value, rest)) = element(name) {
@@ -99,14 +99,15 @@ fn segment(mut name: &[u8]) -> Option<u32> {
     u32::try_from(value.iter().fold(0u64, |sum, byte| sum << 8 | u64::from(*byte))).ok()
 }
 
-/// FNV-1a.
+/// Returns the FNV-1a hash.
 fn digest(bytes: &[u8]) -> u64 {
     bytes
         .iter()
         .fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
-/// Type and value of the first element, and what is behind it. Of a value that is not all there, what there is.
+/// Returns type and value of the first element, and the bytes behind it. A truncated value is returned as far as it is
+/// there.
 fn element(bytes: &[u8]) -> Option<(u64, &[u8], &[u8])> {
     let (kind, rest) = number(bytes)?;
     let (length, rest) = number(rest)?;
@@ -114,7 +115,7 @@ fn element(bytes: &[u8]) -> Option<(u64, &[u8], &[u8])> {
     Some((kind, &rest[..length], &rest[length..]))
 }
 
-/// A TLV-VAR-NUMBER.
+/// Reads a TLV-VAR-NUMBER.
 fn number(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let (first, rest) = bytes.split_first()?;
     let length = match first {

@@ -1,4 +1,4 @@
-//! QUIC (RFC 9000, RFC 9369): what its packets show is how a connection begins; the rest is encrypted.
+//! QUIC (RFC 9000, RFC 9369): its packets show how a connection begins; the rest is encrypted.
 
 use streamgauge_base::PacketKind;
 
@@ -15,7 +15,7 @@ const LONGEST_ID: u8 = 20;
 /// The QUIC of one flow. A datagram of nothing but Initial, Handshake, Retry or Version Negotiation packets is
 /// signalling; any other carries payload, acknowledgements among it, which QUIC hides.
 pub struct Quic {
-    /// The flow is told to speak it: any datagram is its own.
+    /// Whether the flow is declared as QUIC: any datagram is its own.
     pub told: bool,
 }
 
@@ -33,7 +33,7 @@ fn version(head: &[u8]) -> Option<u32> {
     head.get(1..)?.first_chunk().map(|version| u32::from_be_bytes(*version))
 }
 
-/// A long header of a version that is known, which nothing else looks like.
+/// Returns whether it is a long header of a known version, which no other protocol resembles.
 fn is_certain(head: &[u8]) -> bool {
     let is_known = |version| version == VERSION_1 || version == VERSION_2 || version & !0xff == DRAFTS;
     head.first().is_some_and(|first| first & 0xc0 == 0xc0)
@@ -41,7 +41,7 @@ fn is_certain(head: &[u8]) -> bool {
         && head.get(5).is_some_and(|&length| length <= LONGEST_ID)
 }
 
-/// All of the datagram, whose packets may be several (RFC 9000 section 12.2), sets a connection up.
+/// Returns whether all of the datagram, perhaps of several packets (RFC 9000 section 12.2), sets a connection up.
 fn is_beginning(head: &[u8], bytes: u32) -> bool {
     let mut at = 0;
     loop {
@@ -63,7 +63,7 @@ fn is_beginning(head: &[u8], bytes: u32) -> bool {
 enum Long {
     /// All that is left of the datagram.
     Fills,
-    /// So many bytes of it.
+    /// It has this many bytes of the datagram.
     Takes(usize),
 }
 
@@ -99,7 +99,7 @@ fn long_packet(packet: &[u8]) -> Option<Long> {
     Some(Long::Takes((packet.len() - fields.0.len()).checked_add(length)?))
 }
 
-/// What is left of a header.
+/// The rest of a header.
 struct Fields<'a>(&'a [u8]);
 
 impl Fields<'_> {
@@ -114,7 +114,7 @@ impl Fields<'_> {
         Some(())
     }
 
-    /// RFC 9000 section 16.
+    /// Reads an integer by RFC 9000 section 16.
     fn integer(&mut self) -> Option<u64> {
         let first = self.byte()?;
         (1..1 << (first >> 6))

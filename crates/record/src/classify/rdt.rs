@@ -19,7 +19,7 @@ const TRANSPORT_INFO_REQUEST: u16 = 0xff09;
 const TRANSPORT_INFO: u16 = 0xff0a;
 const BANDWIDTH_PROBE: u16 = 0xff0b;
 
-/// The RDT of one flow. Every datagram is; nothing in it would tell.
+/// The RDT of one flow. Every datagram is RDT; nothing in it would identify it.
 #[derive(Default)]
 pub struct Rdt([Sources<SEQUENCE_NUMBERS>; 2]);
 
@@ -32,13 +32,13 @@ impl DatagramReader for Rdt {
             let again = sources.sent(stream, seq);
             first.get_or_insert(Shown { seq: Some(seq.into()), again, kind: None });
         }
-        // Of several data packets in a datagram it is the first that shows.
+        // Where a datagram has several data packets, the first is shown.
         first.or_else(|| kind(datagram.head).map(Shown::kind))
     }
 }
 
-/// What packets without media are, if they all have none and the first is known: an acknowledgement if one is, or else a
-/// probe.
+/// Returns the kind of packets without media, if they all have none and the first is known: an acknowledgement if one
+/// is, or else a probe.
 pub fn kind(head: &[u8]) -> Option<PacketKind> {
     let mut found = None;
     for packet in packets(head) {
@@ -61,17 +61,17 @@ fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// A sequence number, or a type.
+/// Returns a sequence number, or a type.
 fn number(packet: &[u8]) -> Option<u16> {
     u16_at(packet, 1)
 }
 
-/// Of data.
+/// Returns the number of a data packet.
 fn sequence(packet: &[u8]) -> Option<u16> {
     number(packet).filter(|number| u32::from(*number) < SEQUENCE_NUMBERS)
 }
 
-/// Of data: whose it is. Where that stands in 16 bits that are not known, all such streams are one.
+/// Returns the stream of a data packet. Where the stream is in 16 bits that are not known, all such streams are one.
 fn stream(packet: &[u8]) -> u32 {
     const EXTENDED: u8 = 31;
     match packet[0] >> 1 & EXTENDED {
@@ -86,13 +86,13 @@ fn says_length(packet: &[u8]) -> bool {
     packet[0] & 0x80 != 0
 }
 
-/// The packets of a datagram or frame of which at least the number is known, each with all that is known after it.
+/// Returns the packets of a datagram or frame that have at least a known number, each with all that is known after it.
 fn packets(head: &[u8]) -> impl Iterator<Item = &[u8]> {
     let known = |head: &&[u8]| head.len() >= 3;
     iter::successors(Some(head).filter(known), move |packet| packet.get(length(packet)?..).filter(known))
 }
 
-/// `None` if it takes the rest.
+/// Returns the length of a packet; `None` if it extends to the end.
 fn length(packet: &[u8]) -> Option<usize> {
     let flags = usize::from(packet[0]);
     let bits = |mask: usize| (flags & mask).count_ones() as usize;
@@ -103,7 +103,7 @@ fn length(packet: &[u8]) -> Option<usize> {
         STREAM_END if bits(1) == 0 => Some(9 + 2 * usize::from(flags >> 2 & 31 == 31) + 2 * bits(0x80)),
         TRANSPORT_INFO_REQUEST => Some(3 + 4 * bits(2)),
         STREAM_END | TRANSPORT_INFO => None,
-        // The action's number stands before its length.
+        // The action's number is before its length.
         0xff00 if says_length(packet) => u16_at(packet, 5).map(usize::from).filter(|length| *length >= 7),
         _ if says_length(packet) => u16_at(packet, 3).map(usize::from).filter(|length| *length >= 5),
         _ => None,

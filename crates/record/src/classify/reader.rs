@@ -1,4 +1,4 @@
-//! What every reader of a protocol does.
+//! The interface of every reader of a protocol.
 
 use streamgauge_base::{Direction, PacketKind};
 
@@ -12,17 +12,17 @@ pub struct Segment<'a> {
     pub seq: u32,
     /// How many there are.
     pub bytes: u32,
-    /// As many of the first as are known.
+    /// The known part of the first bytes.
     pub head: &'a [u8],
 }
 
-/// Takes what the first line of a message says that begins in a segment.
+/// Receives the first line of a message that begins in a segment.
 pub type Say<'a> = dyn FnMut(String) + 'a;
 
 /// Reads one protocol in the TCP connections of one flow.
 pub trait StreamReader: Send {
-    /// What the segment carries; `None` if that is payload, or if the segment is not this protocol's. Messages that begin
-    /// in it, and were not sent before, are said in their order.
+    /// Returns the kind of the segment; `None` if that is payload, or if the segment is not this protocol's. Messages
+    /// that begin in it, and were not sent before, are passed to `say` in their order.
     fn read(&mut self, segment: &Segment<'_>, say: &mut Say<'_>) -> Option<PacketKind>;
 }
 
@@ -31,14 +31,14 @@ pub trait StreamReader: Send {
 pub struct Datagram<'a> {
     pub direction: Direction,
     pub bytes: u32,
-    /// As many of its first bytes as are known.
+    /// The known part of its first bytes.
     pub head: &'a [u8],
 }
 
-/// What a datagram shows.
+/// The result for a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Shown {
-    /// What it carries; `None` if that is payload.
+    /// Its kind; `None` if that is payload.
     pub kind: Option<PacketKind>,
     /// Its sequence number, unless that is hidden.
     pub seq: Option<u32>,
@@ -47,7 +47,7 @@ pub struct Shown {
 }
 
 impl Shown {
-    /// Of this kind, and no more.
+    /// Makes a result of this kind alone.
     pub fn kind(kind: PacketKind) -> Self {
         Shown { kind: Some(kind), ..Shown::default() }
     }
@@ -55,6 +55,6 @@ impl Shown {
 
 /// Reads one protocol in the datagrams of one flow.
 pub trait DatagramReader: Send {
-    /// What the datagram shows; `None` if it is not this protocol's.
+    /// Returns the result for the datagram; `None` if it is not this protocol's.
     fn read(&mut self, datagram: &Datagram<'_>) -> Option<Shown>;
 }

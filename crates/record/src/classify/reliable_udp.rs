@@ -14,12 +14,12 @@ const ACKS: [&[u8]; 2] = [b"qtak", b"ack "];
 pub struct ReliableUdp(Rtp);
 
 impl ReliableUdp {
-    /// Of a flow that is told to speak it.
+    /// Makes the reader of a flow that is declared as Reliable UDP.
     pub fn told() -> Self {
         ReliableUdp(Rtp::told())
     }
 
-    /// Of a flow that may or may not.
+    /// Makes the reader of a flow that may or may not be Reliable UDP.
     pub fn guessed() -> Self {
         ReliableUdp(Rtp::guessed())
     }
@@ -35,7 +35,7 @@ impl DatagramReader for ReliableUdp {
     }
 }
 
-/// Of RTCP: among the packets of the compound, as far as it is known, is an acknowledgement.
+/// Returns whether an acknowledgement is among the packets of the RTCP compound, as far as it is known.
 fn acknowledges(head: &[u8]) -> bool {
     rtp::compound(head).any(|packet| {
         packet.get(1) == Some(&APP) && packet.get(8..12).is_some_and(|name| ACKS.contains(&name))

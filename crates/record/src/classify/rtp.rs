@@ -10,22 +10,22 @@ const SEQUENCE_NUMBERS: u32 = 1 << 16;
 
 /// The RTP of one flow.
 ///
-/// Where a flow is told to speak it, every datagram of version 2 is RTP or RTCP. Where that is guessed, much else has
+/// Where a flow is declared as RTP, every datagram of version 2 is RTP or RTCP. Where that is guessed, much else has
 /// these two bits: a source is believed from its second number in sequence on (RFC 3550 section A.1), and a compound of
 /// RTCP if it begins with a report or if the lengths of its packets are the datagram's (section A.2).
 pub struct Rtp {
     sources: [Sources<SEQUENCE_NUMBERS>; 2],
-    /// `None` where it is told.
+    /// `None` where it is declared.
     candidates: Option<[Candidates; 2]>,
 }
 
 impl Rtp {
-    /// Of a flow that is told to speak it.
+    /// Makes the reader of a flow that is declared as RTP.
     pub fn told() -> Self {
         Rtp { sources: Default::default(), candidates: None }
     }
 
-    /// Of a flow that may or may not.
+    /// Makes the reader of a flow that may or may not be RTP.
     pub fn guessed() -> Self {
         Rtp { candidates: Some(Default::default()), ..Rtp::told() }
     }
@@ -50,7 +50,7 @@ impl DatagramReader for Rtp {
     }
 }
 
-/// What is read of an RTP header.
+/// The fields read from an RTP header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct RtpHeader {
     seq: u16,
@@ -65,7 +65,7 @@ fn is_version_2(head: &[u8]) -> bool {
     head.first().is_some_and(|&b| b >> 6 == 2)
 }
 
-/// RTP, if `head` can be its header.
+/// Reads the header, if `head` can be one of RTP.
 fn parse(head: &[u8]) -> Option<RtpHeader> {
     if !is_version_2(head) {
         return None;
@@ -73,7 +73,7 @@ fn parse(head: &[u8]) -> Option<RtpHeader> {
     Some(RtpHeader { seq: u16_at(head, 2)?, ssrc: u32::from_be_bytes(*head.get(8..)?.first_chunk()?) })
 }
 
-/// RTCP, whose first packet must fit into the datagram.
+/// Returns whether it is RTCP; its first packet must fit into the datagram.
 pub fn is_rtcp(head: &[u8], payload_bytes: u32) -> bool {
     let known_type = head.get(1).is_some_and(|t| (192..=223).contains(t));
     is_version_2(head)
@@ -81,12 +81,12 @@ pub fn is_rtcp(head: &[u8], payload_bytes: u32) -> bool {
         && length(head).is_some_and(|length| length as u64 <= u64::from(payload_bytes))
 }
 
-/// Of the packet of RTCP that `bytes` begin with.
+/// Returns the length of the RTCP packet at the start of `bytes`.
 fn length(bytes: &[u8]) -> Option<usize> {
     u16_at(bytes, 2).map(|words| (usize::from(words) + 1) * 4)
 }
 
-/// The packets of a compound of RTCP, each with all that is known after it.
+/// Returns the packets of a compound of RTCP, each with all that is known after it.
 pub fn compound(head: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::successors(Some(head), |packet: &&[u8]| {
         let packet: &[u8] = packet;
@@ -95,8 +95,8 @@ pub fn compound(head: &[u8]) -> impl Iterator<Item = &[u8]> {
     .take_while(|packet| is_version_2(packet))
 }
 
-/// Of what may be RTCP: nothing else is likely to look like this. Reports come first, also where the rest is encrypted
-/// (RFC 3711 section 3.4).
+/// Returns whether possible RTCP is certain: nothing else is likely to look like this. Reports are first, also where
+/// the rest is encrypted (RFC 3711 section 3.4).
 fn is_certain(head: &[u8], bytes: u32) -> bool {
     const REPORTS: [u8; 2] = [200, 201];
     let is_all = || {
@@ -111,7 +111,7 @@ fn is_certain(head: &[u8], bytes: u32) -> bool {
 struct Candidates(Vec<RtpHeader>);
 
 impl Candidates {
-    /// A packet of a source that is not believed; if its number is the one after the last, gives that one.
+    /// Handles a packet of a source that is not believed; if its number is the one after the last, returns that one.
     fn confirmed(&mut self, packet: &RtpHeader) -> Option<u16> {
         let Some(at) = self.0.iter().position(|candidate| candidate.ssrc == packet.ssrc) else {
             self.0.truncate(REMEMBERED - 1);

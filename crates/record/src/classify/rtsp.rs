@@ -1,7 +1,7 @@
 //! RTSP on a TCP connection: its text, and frames interleaved with it (RFC 2326 section 10.12), which are RTP's or RDT's.
 //!
-//! A segment all of which is messages, with their bodies, is signalling; one that is whole frames of RTCP is RTCP, and one
-//! that is whole frames of RDT without media what the first of these is. All others carry payload.
+//! A segment that consists of messages, with their bodies, is signalling; one of whole frames of RTCP is RTCP, and one
+//! of whole frames of RDT without media has the kind of the first of these. All others carry payload.
 
 use streamgauge_base::PacketKind;
 
@@ -34,18 +34,18 @@ fn begins(head: &[u8]) -> bool {
 /// The RTSP of one flow.
 pub struct Rtsp {
     messages: Messages,
-    /// What a frame is of which the first bytes and the length are given; `None` if it is payload.
+    /// Returns the kind of a frame from its first bytes and its length; `None` if it is payload.
     frame: fn(&[u8], u32) -> Option<PacketKind>,
 }
 
 impl Rtsp {
-    /// With RTP and RTCP.
+    /// Makes a reader with RTP and RTCP.
     pub fn with_rtp() -> Self {
         let frame = |head: &[u8], bytes| rtp::is_rtcp(head, bytes).then_some(PacketKind::Rtcp);
         Rtsp { messages: Messages::default(), frame }
     }
 
-    /// With RDT.
+    /// Makes a reader with RDT.
     pub fn with_rdt() -> Self {
         Rtsp { messages: Messages::default(), frame: |head, _| rdt::kind(head) }
     }
@@ -60,7 +60,7 @@ impl StreamReader for Rtsp {
     }
 }
 
-/// What a segment is that is whole interleaved frames (`$`, channel, length), none of which is payload: what the first is.
+/// Returns the kind of a segment of whole interleaved frames (`$`, channel, length) without payload: that of the first.
 fn frames(segment: &Segment<'_>, kind: fn(&[u8], u32) -> Option<PacketKind>) -> Option<PacketKind> {
     let (mut rest, mut left, mut first) = (segment.head, segment.bytes, None);
     while let [b'$', _channel, high, low, frame @ ..] = rest {

@@ -1,4 +1,4 @@
-//! Sequence numbers that were sent, by who numbers.
+//! Sequence numbers that were sent, per source.
 
 /// Sources remembered per flow and direction: audio, video and their retransmission streams, some times over.
 pub const REMEMBERED: usize = 16;
@@ -6,7 +6,7 @@ pub const REMEMBERED: usize = 16;
 const WINDOW: u64 = 1024;
 const WORDS: usize = WINDOW as usize / 64;
 
-/// The sources of one flow in one direction, the last used first. `COUNT` sequence numbers there are; then they begin anew.
+/// The sources of one flow in one direction, the last used first. There are `COUNT` sequence numbers; then they wrap.
 #[derive(Default)]
 pub struct Sources<const COUNT: u32>(Vec<Source<COUNT>>);
 
@@ -14,7 +14,7 @@ struct Source<const COUNT: u32> {
     /// RTP's SSRC, RDT's stream.
     id: u32,
     highest: u16,
-    /// How often the numbers began anew, times `COUNT`, plus `highest`.
+    /// How often the numbers wrapped, times `COUNT`, plus `highest`.
     place: u64,
     /// Bit `place % WINDOW` for the `WINDOW` places up to the highest: it was sent.
     sent: [u64; WORDS],
@@ -25,7 +25,8 @@ impl<const COUNT: u32> Sources<COUNT> {
         self.0.iter().any(|source| source.id == id)
     }
 
-    /// A packet is sent; true if its number, which is below `COUNT`, was sent before by this source, within the last 1024.
+    /// Notes a sent packet; true if its number, which is below `COUNT`, was sent before by this source, within the last
+    /// 1024.
     pub fn sent(&mut self, id: u32, seq: u16) -> bool {
         let Some(at) = self.0.iter().position(|source| source.id == id) else {
             self.0.truncate(REMEMBERED - 1);
@@ -76,7 +77,7 @@ impl<const COUNT: u32> Source<COUNT> {
         }
         let behind = u64::from(COUNT) - ahead;
         if behind >= WINDOW {
-            // Too old to know, or the source began anew: far more likely than a repeat after 1024 packets.
+            // Too old to judge, or the source restarted: far more likely than a repeat after 1024 packets.
             *self = Source::of(self.id, seq);
             return false;
         }

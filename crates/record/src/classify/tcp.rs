@@ -39,22 +39,22 @@ impl Hasher for Mixed {
     }
 }
 
-/// What a segment is of its connection.
+/// The relation of a segment to its connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sent {
     /// The connection's number.
     pub connection: u32,
-    /// Some of it was sent before.
+    /// Whether some of it was sent before.
     pub again: bool,
 }
 
-/// `a` comes before `b` in sequence space (RFC 9293 section 3.4).
+/// Returns whether `a` is before `b` in sequence space (RFC 9293 section 3.4).
 fn before(a: u32, b: u32) -> bool {
     a.wrapping_sub(b).cast_signed() < 0
 }
 
 impl Connections {
-    /// A segment is sent between the ports that `key` stands for, which are the same in both directions.
+    /// Notes a segment sent between the ports behind `key`, which are the same in both directions.
     pub fn sent(&mut self, key: u64, way: Direction, seq: u32, payload_bytes: u32, flags: TcpFlags) -> Sent {
         let mut connection = self.number(key);
         if flags & RST != 0 {

@@ -65,7 +65,7 @@ fn both_directions_of_a_connection_have_one_value() {
     {
         assert_ne!(parse_frame(&segment(from, to, ports)).connection(Direction::Down), down);
     }
-    // What has no ports is no connection, and no matter.
+    // A packet without ports is no connection, and that is no error.
     assert_eq!(parse_frame(&[0; 20]).connection(Direction::Up), parse_frame(&[]).connection(Direction::Down));
 }
 
@@ -162,7 +162,7 @@ proptest! {
         prop_assert!(read.headers.payload_bytes as usize <= bytes.len());
     }
 
-    /// So are damaged packets, which reach far more of the reader.
+    /// Damaged packets are accepted too; they reach far more of the reader.
     #[test]
     fn damaged_packets(
         tcp in any::<bool>(),

@@ -28,7 +28,7 @@ pub fn legend() -> Legend {
     }
 }
 
-/// A packet that crossed the bottleneck.
+/// Makes a packet that crossed the bottleneck.
 pub fn row(id: u64) -> Row {
     let item = Item { hash: 1, ..Item::new(PacketId(id), FlowId(0), 1500) };
     let fate = Fate {
@@ -55,7 +55,7 @@ pub fn row(id: u64) -> Row {
 const CAUSES: [Cause; 6] =
     [Cause::None, Cause::QueueFull, Cause::RandomLoss, Cause::Aqm, Cause::Blocked, Cause::TooBig];
 
-/// Any row that the legend can explain, extremes of every column included.
+/// Draws any row that the legend can explain, extremes of every column included.
 pub fn any_row() -> impl Strategy<Value = Row> {
     let fragment = (any::<u16>(), any::<bool>());
     let item = (any::<u64>(), any::<u32>(), any::<u32>(), 0u16..3, any::<u8>(), 0u8..4, fragment).prop_map(
@@ -98,7 +98,7 @@ pub fn any_row() -> impl Strategy<Value = Row> {
         .prop_map(|(fate, info, up)| (fate, info, if up { Direction::Up } else { Direction::Down }))
 }
 
-/// The file of these rows, in memory.
+/// Encodes a file of these rows, in memory.
 pub fn encode(rows: &[Row], legend: &Legend, compression: Compression) -> (Vec<u8>, PacketsSummary) {
     let mut file = Vec::new();
     let mut writer = PacketWriter::new(&mut file, Path::new("packets.parquet"), legend, compression).unwrap();
@@ -109,7 +109,7 @@ pub fn encode(rows: &[Row], legend: &Legend, compression: Compression) -> (Vec<u
     (file, summary)
 }
 
-/// A directory of this test's own, gone with it.
+/// A directory of this test's own, removed after it.
 pub struct Scratch(pub PathBuf);
 
 impl Scratch {

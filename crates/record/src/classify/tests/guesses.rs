@@ -1,4 +1,4 @@
-//! Flows of which nothing is told.
+//! Flows without a given protocol.
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn shown(c: &mut Classifier, headers: &Headers<'_>) -> (PacketKind, Option<u32>)
     (info.kind, info.seq)
 }
 
-/// What is not RTP has the two bits of its version a quarter of the time.
+/// Packets other than RTP have the two bits of its version a quarter of the time.
 #[test]
 fn two_bits_do_not_make_rtp() {
     let mut c = nothing_told();
@@ -21,7 +21,7 @@ fn two_bits_do_not_make_rtp() {
         assert_eq!(shown(&mut c, &udp(&noise)), (PacketKind::Media, None), "a source for each");
     }
     for n in 0..200u16 {
-        // A control packet of SRT: bit, type and reserved, then what counts up, time and the socket's id.
+        // A control packet of SRT: bit, type and reserved, then a counter, time and the socket's id.
         let srt = [&[0x80, 2, 0, 0, 0, 0, 0, n as u8][..], &[0, 0, 0, 7, 0, 0, 0, 9]].concat();
         assert_eq!(shown(&mut c, &udp(&srt)), (PacketKind::Media, None));
     }
@@ -76,7 +76,7 @@ fn quic_is_known_by_its_version() {
     assert_eq!(shown(&mut nothing_told(), &udp(&head)).0, PacketKind::Media, "a version nobody speaks");
 }
 
-/// A flow that is told what its TCP carries is not guessed at there; of its UDP nothing was told.
+/// A flow with a given TCP protocol is not guessed at there; for its UDP none was given.
 #[test]
 fn what_is_told_is_not_guessed() {
     let request = b"GET /a.mp4 HTTP/1.1\r\n\r\n";

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A connection whose bytes are sent in order.
+/// A connection that sends its bytes in order.
 struct Stream {
     classifier: Classifier,
     next: u32,
@@ -23,7 +23,7 @@ impl Stream {
         self.classifier.classify(SUBJECT, Direction::Down, 1, &tcp(seq, ACK, payload)).kind
     }
 
-    /// As in sim, where a body is not there: so many bytes of which the first are `head`.
+    /// Sends as in sim, where a body is not there: `bytes` bytes, and the first are `head`.
     fn send_filler(&mut self, head: &[u8], bytes: u32) -> PacketKind {
         let headers = Headers { payload_bytes: bytes, ..tcp(self.next, ACK, head) };
         self.next = self.next.wrapping_add(bytes);
@@ -93,7 +93,7 @@ fn what_is_sent_again_is_what_it_was() {
     assert_eq!(stream.send_again(body, &[7; 1_448]), Media);
     assert_eq!(stream.send_again(first, ANSWER), Signalling, "both at once");
     assert_eq!(stream.send_again(first, &[ANSWER, &[7; 100]].concat()), Media);
-    // What was sent before the message that is known says so for itself, and does not make it forgotten.
+    // A segment from before the known message is classified by itself, and does not make that forgotten.
     assert_eq!(stream.send(&ANSWER[..30]), Signalling);
     assert_eq!(stream.send_again(first, ANSWER), Signalling);
     assert_eq!(stream.send(&ANSWER[30..]), Signalling);
@@ -131,7 +131,7 @@ fn an_rtsp_message_has_its_body() {
     assert_eq!(stream.send(&[&[b'v'; 100][..], head].concat()), Signalling, "and the next begins");
     assert_eq!(stream.send_filler(b"", 1_448), Signalling, "a body that is filler in sim");
     assert_eq!(stream.send_filler(b"", 1_448), Media, "more than the body");
-    // Nobody allocates or counts by what a message says of itself.
+    // No code allocates or counts by the length that a message declares.
     for length in ["4294967295", "99999999999", "-1", "none"] {
         let mut stream = Stream::of(StreamProtocol::Rtsp);
         let head = format!("RTSP/1.0 200 OK\r\nContent-Length: {length}\r\n\r\n");
@@ -150,8 +150,8 @@ fn connections_have_messages_of_their_own() {
 }
 
 proptest! {
-    /// However a conversation is cut into segments, no byte of a body is taken for a head, and what is sent again at
-    /// once is what it was.
+    /// However a conversation is cut into segments, no byte of a body counts as a head, and a repeat sent at once has
+    /// the same kind.
     #[test]
     fn bodies_stay_payload(
         bodies in proptest::collection::vec(0usize..4_000, 1..6),
@@ -176,7 +176,7 @@ proptest! {
     }
 }
 
-/// What a subject's connection said, as events have it.
+/// Returns the messages of a subject's connection, as events have them.
 fn said(classifier: &mut Classifier) -> Vec<String> {
     let events = classifier.take_messages().map(|message| message.event(Instant::ZERO));
     events.map(|event| format!("{} {}", event.value.unwrap(), event.reason)).collect()
@@ -190,7 +190,7 @@ fn a_message_is_said_once_with_its_connection_way_and_start_line() {
     http.send(b"GET /a.mp4?x=1 HTTP/1.1\r\nHost: a\r\n\r\nHEAD /b HTTP/1.1\r\n\r\n");
     assert!(http.classifier.has_messages());
     assert_eq!(said(&mut http.classifier), ["0 down GET /a.mp4?x=1", "0 down HEAD /b"]);
-    // With a body behind it, and where a body is not there; what begins no segment is not looked for.
+    // With a body behind it, and where a body is not there; a message that does not begin a segment is not looked for.
     http.send(&[ANSWER, &[7; 900]].concat());
     http.send(&[&[7; 700], ANSWER].concat());
     http.send_filler(ANSWER, 1_448);

@@ -12,7 +12,7 @@ const SUBJECT: FlowId = FlowId(0);
 const RIVAL: FlowId = FlowId(1);
 const ACK: u8 = tcp::ACK;
 
-/// A subject and a rival, both of which speak these protocols.
+/// Makes a subject and a rival, both with these protocols.
 fn told(tcp: &[StreamProtocol], udp: &[DatagramProtocol]) -> Classifier {
     let protocols = Protocols { tcp: tcp.to_vec(), udp: udp.to_vec() };
     Classifier::new([(Role::Subject, protocols.clone()), (Role::Rival, protocols)])
@@ -123,7 +123,7 @@ fn rtcp_is_told_from_rtp_by_its_type() {
     marked[1] |= 0x80;
     let info = c.classify(SUBJECT, Direction::Down, 1, &udp(&marked));
     assert_eq!((info.kind, info.seq), (PacketKind::Media, Some(5)));
-    // Says that it is longer than the datagram.
+    // It declares a greater length than the datagram's.
     let mut longer = RTCP;
     longer[3] = 200;
     assert_eq!(kind_of(&udp(&longer)), PacketKind::Media);
@@ -196,7 +196,7 @@ fn connections_are_counted_in_both_directions_alike() {
     assert_eq!(number(SUBJECT, up, 70, &tcp(99, tcp::SYN, b"")), Some(0), "the SYN again");
     assert_eq!(number(SUBJECT, down, 70, &tcp(6, ACK, b"data")), Some(0));
     assert_eq!(number(SUBJECT, down, 70, &udp(b"data")), None);
-    // The same ports, used anew: the answer and what follows is the new one's.
+    // The same ports, used anew: the answer and the packets after it are the new one's.
     assert_eq!(number(SUBJECT, up, 70, &tcp(50_000, tcp::SYN, b"")), Some(2));
     assert_eq!(number(SUBJECT, down, 70, &tcp(70_000, tcp::SYN | ACK, b"")), Some(2));
     assert_eq!(number(SUBJECT, up, 70, &tcp(50_001, ACK, b"")), Some(2));
@@ -246,7 +246,7 @@ fn rtp_numbers_sent_again_are_retransmissions() {
 struct Sent(std::collections::HashSet<u64>);
 
 proptest! {
-    /// Whatever is sent again out of the last two windows is seen, across the wrap of sequence space.
+    /// Every repeat out of the last two windows is seen, across the wrap of sequence space.
     #[test]
     fn tcp_agrees_with_a_set(start in any::<u32>(), steps in proptest::collection::vec((0u64..40, 1u64..3), 1..300)) {
         let mut c = classifier();

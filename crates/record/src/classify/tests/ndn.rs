@@ -10,7 +10,7 @@ fn element(kind: u8, value: &[u8]) -> Vec<u8> {
     [&[kind][..], &length, value].concat()
 }
 
-/// `/v/seg=NUMBER`.
+/// Returns `/v/seg=NUMBER`.
 fn name(number: u16) -> Vec<u8> {
     element(7, &[element(8, b"v"), element(50, &number.to_be_bytes())].concat())
 }

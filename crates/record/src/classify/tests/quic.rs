@@ -4,7 +4,7 @@ use super::*;
 
 const V2: u32 = 0x6b33_43cf;
 
-/// A packet with a long header of that type and `payload` bytes, its number among them.
+/// Makes a packet with a long header of that type and `payload` bytes, its number among them.
 fn long(version: u32, kind: u8, payload: usize) -> Vec<u8> {
     let mut packet = vec![0xc0 | kind << 4];
     packet.extend(version.to_be_bytes());
@@ -47,7 +47,7 @@ fn all_else_is_payload() {
     assert_eq!(kind(&rtp(1, 1)), PacketKind::Media, "no RTP is looked for where QUIC is told");
     let initial = long(1, 0, 1_150);
     for cut in 1..initial.len() {
-        // Cut short, its length says more than there is.
+        // Cut short, its length is greater than the remaining bytes.
         let _ = kind(&initial[..cut]);
     }
     assert_eq!(kind(&initial[..900]), PacketKind::Signalling, "but it is an Initial");

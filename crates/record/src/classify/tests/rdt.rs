@@ -8,7 +8,7 @@ const RTT_REQUEST: [u8; 3] = [0, 0xff, 3];
 const RTT_RESPONSE: [u8; 11] = [0, 0xff, 4, 0, 0, 0, 1, 0, 0, 0, 2];
 const STREAM_END: [u8; 11] = [0x86, 0xff, 6, 0, 7, 0, 0, 0, 40, 0, 0];
 
-/// Of stream 0 to 30, or beyond.
+/// Makes data of stream 0 to 30, or beyond.
 fn data(stream: u16, seq: u16, with_length: bool) -> Vec<u8> {
     let extended = if stream < 31 { vec![] } else { stream.to_be_bytes().to_vec() };
     let length = if with_length { (112 + extended.len() as u16).to_be_bytes().to_vec() } else { vec![] };
@@ -94,7 +94,7 @@ fn interleaved_frames_are_media_unless_none_of_them_is() {
     assert_eq!(kind(&[frame(&LOST), frame(&STREAM_END)].concat()), (PacketKind::Ack, tcp_seq, false));
     assert_eq!(kind(&[frame(&STREAM_END), frame(&data(0, 7, false))].concat()).0, PacketKind::Media);
     assert_eq!(kind(&[&frame(&STREAM_END)[..], b"$"].concat()).0, PacketKind::Media, "the rest is not known");
-    // What would be RTCP in an RTP session is data here.
+    // A packet that would be RTCP in an RTP session is data here.
     assert_eq!(kind(&frame(&[0x80, 201, 0, 0, 8, 0, 0, 0])).0, PacketKind::Media);
     let text = b"SET_PARAMETER rtsp://10.1.0.1/a RTSP/1.0\r\nCSeq: 2\r\nSubscribe: stream=0;rule=1\r\n\r\n";
     assert_eq!(kind(text).0, PacketKind::Signalling);
@@ -106,7 +106,7 @@ fn interleaved_frames_are_media_unless_none_of_them_is() {
 }
 
 proptest! {
-    /// Whatever is sent again within the last 1024 is seen, across the wrap.
+    /// Every repeat within the last 1024 is seen, across the wrap.
     #[test]
     fn rdt_agrees_with_a_set(start in 0u64..0xff00, steps in proptest::collection::vec((0u64..600, 0u64..30), 1..300)) {
         let mut c = one();
