@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from streamgauge.metrics.distributions import emd, ks
 from streamgauge.paper.distances import (
@@ -33,7 +33,6 @@ def far(one: Sample, other: Sample) -> tuple[Bounded, Bounded | None]:
     return found
 
 
-@settings(deadline=None)
 @given(WITH_NEVER)
 def test_equal_samples_are_not_apart(values: list[float]) -> None:
     largest, area = far(sample(values), sample(values[::-1]))
@@ -41,7 +40,6 @@ def test_equal_samples_are_not_apart(values: list[float]) -> None:
     assert area is None or area.value == 0
 
 
-@settings(deadline=None)
 @given(WITH_NEVER, WITH_NEVER)
 def test_distances_are_symmetric_and_within_their_bounds(one: list[float], other: list[float]) -> None:
     largest, area = far(sample(one), sample(other))
@@ -52,7 +50,6 @@ def test_distances_are_symmetric_and_within_their_bounds(one: list[float], other
         assert 0 <= area.low <= area.value <= area.high and area.value == area_again.value
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(FINITE, FINITE), min_size=1, max_size=30))
 def test_they_are_those_of_checks(pairs: list[tuple[float, float]]) -> None:
     x, y = np.array(pairs).T
@@ -63,7 +60,6 @@ def test_they_are_those_of_checks(pairs: list[tuple[float, float]]) -> None:
     assert area.value == pytest.approx(emd(x, y, once)[0], abs=1e-6)
 
 
-@settings(deadline=None)
 @given(VALUES, FINITE)
 def test_moving_all_by_so_much_is_so_far(values: list[float], by: float) -> None:
     _, area = far(sample(values), sample([value + by for value in values]))
@@ -113,7 +109,6 @@ def test_many_values_a_clip_are_told_at_some_places_alone() -> None:
     assert distances(one, Sample(np.empty(0), np.empty(0, dtype=np.int64))) is None
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(FINITE, FINITE), min_size=3, max_size=30))
 def test_r_is_between_minus_one_and_one_and_that_of_numpy(pairs: list[tuple[float, float]]) -> None:
     x, y = np.array(pairs).T
@@ -134,7 +129,6 @@ def test_what_lies_on_a_line_has_r_of_one() -> None:
     assert correlated(sample([1.0, 2.0]), x[:2]) is None
 
 
-@settings(deadline=None)
 @given(WITH_NEVER, FINITE, st.floats(0.1, 1e6))
 def test_a_distribution_function_rises_from_what_is_below_to_what_is_within(
     values: list[float], low: float, width: float

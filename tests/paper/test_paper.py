@@ -186,5 +186,10 @@ def test_a_check_is_robust_or_hangs_on_what_turns_it() -> None:
 
 
 def test_a_paper_is_known_by_its_folder() -> None:
-    assert isinstance(DARWIN, Paper) and DARWIN.presets is not None
-    assert DARWIN.presets.values[0] == "paper"
+    assert isinstance(DARWIN, Paper)
+    assert DARWIN.did("darwin/2qt-const")
+
+
+def test_what_a_paper_never_did_is_known() -> None:
+    assert not papers()["ccn"].did("ccn/tcp-loss-1-reno") and papers()["ccn"].did("ccn/loss-1-reno")
+    assert not papers()["realvideo"].did("realvideo/tcp-in-place-600")

@@ -84,7 +84,9 @@ def test_machines_are_modes_of_their_own(reading: Reading) -> None:
 
 def test_tables_have_a_column_for_each(reading: Reading) -> None:
     _, text = tables_text(DARWIN, reading).split("\n\n")
-    assert text.startswith("Table II beside ours (preset paper; sim n = 0 to 2, virtual n = 0 to 2, emu n = ")
+    assert text.startswith(
+        "Table II beside ours (reading paper; sim n = 0 to 2, virtual n = 0 to 2, emu n = "
+    )
     columns = text.splitlines()[2].split()
     assert columns == ["paper", "sim", "virtual", "emu"] * 4
     line = next(
@@ -104,7 +106,7 @@ def test_claims_say_where_each_was_judged(reading: Reading) -> None:
     assert one.verdict(reading.modes) == one.check.verdict or "virtual " in one.verdict(reading.modes)
 
 
-def test_presets_are_compared_mode_by_mode(reading: Reading, tmp_path: Path) -> None:
+def test_readings_are_compared_mode_by_mode(reading: Reading, tmp_path: Path) -> None:
     other = read([simulated(tmp_path)], "source", "as tested", wall_s=0.0)
     compared = compare([reading, other])
     assert {one.check.mode for one in compared} == {"sim"}
@@ -112,7 +114,7 @@ def test_presets_are_compared_mode_by_mode(reading: Reading, tmp_path: Path) -> 
     assert "explains the paper better in sim: " in text
     head = next(line for line in text.splitlines() if line.lstrip().startswith("check "))
     assert "paper, emu (virtual machine)" in head and "source, sim" in head
-    both = compare([reading, replace(reading, preset="source")])
+    both = compare([reading, replace(reading, name="source")])
     assert {one.check.mode for one in both} == {"sim", "virtual", "emu"}
     assert {one.to_json()["machine"] for one in both} == {None, "virtual", "host"}
 
@@ -132,11 +134,11 @@ def test_a_page_of_one_mode_has_what_ran_elsewhere_beside_it(
     out: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(reproducing, "find", only)
-    options = ["--mode", "sim", "--preset", "paper", "--repeat", "2", "--out", str(out), "--json"]
+    options = ["--mode", "sim", "--reading", "paper", "--repeat", "2", "--out", str(out), "--json"]
     assert main(["reproduce", "darwin", *options]) in (1, 2)
-    (preset,) = json.loads(capsys.readouterr().out)["presets"]
-    assert preset["modes"] == ["sim", "virtual", "emu"] and preset["trials"] == 2
-    assert {(one["mode"], one["machine"]) for one in preset["checks"]} == {
+    (ran,) = json.loads(capsys.readouterr().out)["readings"]
+    assert ran["modes"] == ["sim", "virtual", "emu"] and ran["trials"] == 2
+    assert {(one["mode"], one["machine"]) for one in ran["checks"]} == {
         ("sim", None), ("emu", "virtual"), ("emu", "host"),
     }  # fmt: skip
     page = (out / "darwin.html").read_text(encoding="utf-8")
@@ -179,13 +181,13 @@ def test_both_modes_are_one_report(
     )  # fmt: skip
     assert reproducing.reproduce_paper(DARWIN, request, None, both=True) in (1, 2)
     there = [out, out / "machine-virtual"]
-    there += [place / "set-preset-source" for place in there]
+    there = [place / f"reading={name}" for name in ("sources", "described") for place in there]
     assert asked == [
         (mode, {ONE: [mode]}, place) for mode, place in zip(["sim", "emu"] * 2, there, strict=True)
     ]
     told = json.loads(capsys.readouterr().out)
-    for preset in told["presets"]:
-        assert preset["modes"] == ["sim", "virtual"] and preset["trials"] == 4
+    for ran in told["readings"]:
+        assert ran["modes"] == ["sim", "virtual"] and ran["trials"] == 4
     assert {(one["mode"], one["machine"]) for one in told["comparison"]} == {
         ("sim", None),
         ("emu", "virtual"),

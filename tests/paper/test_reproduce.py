@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from streamgauge.cli import main, reproducing
 from streamgauge.paper import papers
 from streamgauge.scenario import Scenario, find
+from streamgauge.scenario.paper_readings import readings_of
 
 ONE = "darwin/1qt1tcp-const"
 
@@ -39,35 +41,37 @@ def reproduce(*options: str) -> int:
     return main(["reproduce", "darwin", "--mode", "sim", "--repeat", "2", *options])
 
 
-def test_both_presets_as_text_with_page_and_figures(capsys: pytest.CaptureFixture[str]) -> None:
+def test_both_readings_as_text_with_page_and_figures(capsys: pytest.CaptureFixture[str]) -> None:
     status = reproduce()
     said = capsys.readouterr().out
     assert status in (1, 2), "in 20 s the claims do not all hold"
-    assert "Table II beside ours (sim, preset paper; n = 2" in said
-    assert "Table II beside ours (sim, preset source; n = 2" in said
-    assert "Which preset explains the paper better" in said
+    assert re.match(r"(Reading \w+ explains more|No reading explains more): \d+ of 19 claims", said)
+    assert "Table II beside ours (sim, reading sources; n = 2" in said
+    assert "Table II beside ours (sim, reading described; n = 2" in said
+    assert "Which reading explains the paper better" in said
     page = Path("runs/darwin.html").read_text(encoding="utf-8")
-    assert "A paper reproduced" in page and page.count('<figure id="') == 2
+    # One of each reading, and the opening's.
+    assert "A paper reproduced" in page and page.count('<figure id="') == 3
     names = {file.name for file in Path("runs/figures").iterdir() if file.name != ".drawn.json"}
-    assert names == {f"darwin-{p}-figure-8.{s}" for p in ("paper", "source") for s in ("svg", "png")}
+    assert names == {f"darwin-{p}-figure-8.{s}" for p in ("sources", "described") for s in ("svg", "png")}
     place = "scenario=darwin%2F1qt1tcp-const/mode=sim/seed=2"
-    for folder in ("runs", "runs/set-preset-source"):
+    for folder in ("runs/reading=sources", "runs/reading=described"):
         left = {file.name for file in (Path(folder) / place).iterdir()}
         assert "metrics.parquet" in left and "packets.parquet" not in left
 
 
-def test_one_preset_with_mutants_and_robustness_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    reproduce("--preset", "source", "--mutants", "--robust", "--json", "--out", "here")
+def test_one_reading_with_mutants_and_robustness_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    reproduce("--reading", "sources", "--mutants", "--robust", "--json", "--out", "here")
     told: dict[str, Any] = json.loads(capsys.readouterr().out)
-    assert told["schema"] == "streamgauge.paper/1" and told["comparison"] == []
-    (preset,) = told["presets"]
-    assert (preset["preset"], preset["trials"], preset["modes"]) == ("source", 2, ["sim"])
-    checks = {check["id"] for check in preset["checks"]}
-    assert checks == {one["id"] for one in preset["mutants"]} == {one["id"] for one in preset["robust"]}
-    assert 0 <= preset["mutation_score"] <= 1
+    assert told["schema"] == "streamgauge.paper/2" and told["comparison"] == []
+    (ran,) = told["readings"]
+    assert (ran["reading"], ran["trials"], ran["modes"]) == ("sources", 2, ["sim"])
+    checks = {check["id"] for check in ran["checks"]}
+    assert checks == {one["id"] for one in ran["mutants"]} == {one["id"] for one in ran["robust"]}
+    assert 0 <= ran["mutation_score"] <= 1
     (table,) = told["tables"]
     measured = [line["measured"] for line in table["lines"]]
-    assert all(one["preset"] == "source" and one["throughput_bps"]["n"] == 2 for [one] in measured)
+    assert all(one["reading"] == "sources" and one["throughput_bps"]["n"] == 2 for [one] in measured)
     assert Path("here/darwin.html").exists() and not Path("here/scenario=darwin%2F1qt1tcp-const").exists()
 
 
@@ -82,8 +86,8 @@ def test_ctrl_c_writes_no_page_and_says_how_to_go_on(
     )
     assert reproduce() == 130
     said = capsys.readouterr()
-    assert "preset paper" in said.out and "preset source" not in said.out
-    assert "goes on from there" in said.err
+    assert "reading sources" in said.out and "reading described" not in said.out
+    assert "the same command resumes" in said.err
     assert not Path("runs/darwin.html").exists() and not Path("runs/figures").exists()
 
 
@@ -94,29 +98,76 @@ def test_a_disk_that_takes_no_page_is_told(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(reproducing, "write_page", full)
-    assert reproduce("--preset", "paper") == 4
+    assert reproduce("--reading", "paper") == 4
     assert "cannot write page and figures into runs: No space left on device" in capsys.readouterr().err
 
 
-def test_a_preset_that_was_tuned_to_the_paper_is_run_by_name_alone(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert reproduce("--preset", "fitted") in (1, 2), "in 20 s the claims do not all hold"
+def test_a_reading_is_run_by_its_name_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    assert reproduce("--reading", "fitted") in (1, 2), "in 20 s the claims do not all hold"
     said = capsys.readouterr().out
-    assert "Table II beside ours (sim, preset fitted; n = 2" in said
+    assert "Table II beside ours (sim, reading fitted; n = 2" in said
     assert Path("runs/darwin.html").exists()
     names = {file.name for file in Path("runs/figures").iterdir() if file.name != ".drawn.json"}
     assert names == {f"darwin-fitted-figure-8.{suffix}" for suffix in ("svg", "png")}
-    reproduce("--preset", "fitted", "--json")
+    reproduce("--reading", "fitted", "--json")
     told = json.loads(capsys.readouterr().out)
-    assert [(one["preset"], one["reused"]) for one in told["presets"]] == [("fitted", 2)]
-    assert "no evidence" in told["presets"][0]["meaning"]
+    assert [(one["reading"], one["reused"]) for one in told["readings"]] == [("fitted", 2)]
+    assert told["claims"][0]["readings"].keys() == {"fitted"}
+    # As the scenarios are written, it lies where any run of them does.
+    reproduce("--reading", "paper", "--json")
+    capsys.readouterr()
+    assert Path("runs/scenario=darwin%2F1qt1tcp-const").exists()
+
+
+def test_a_check_that_was_fitted_to_is_no_evidence_under_that_reading(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     reproduce("--json")
     told = json.loads(capsys.readouterr().out)
-    assert [one["preset"] for one in told["presets"]] == ["paper", "source"], "what is tuned is not compared"
+    origins = {
+        ran["reading"]: {one["id"]: one["origin"] for one in ran["checks"]} for ran in told["readings"]
+    }
+    turned = {id_ for id_, origin in origins["described"].items() if origin != origins["sources"][id_]}
+    rule = readings_of("darwin").by_name["described"]
+    assert turned == {id_ for id_, origin in origins["sources"].items() if rule.origin(id_, origin) != origin}
 
 
-def test_a_preset_of_single_scenarios_is_refused_with_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["reproduce", ONE, "--mode", "sim", "--preset", "fitted"]) == 3
+def test_all_readings(capsys: pytest.CaptureFixture[str]) -> None:
+    reproduce("--reading", "all", "--json")
+    told = json.loads(capsys.readouterr().out)
+    assert [one["reading"] for one in told["readings"]] == [*readings_of("darwin").by_name]
+    for claim in told["claims"]:
+        assert claim["verdict"] == claim["readings"][readings_of("darwin").default]["verdict"]
+
+
+def test_a_reading_that_is_not_there_is_refused_before_anything_starts(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert reproduce("--reading", "describd") == 3
     said = capsys.readouterr().err
-    assert "name one alone: darwin" in said and "--set 'flows.*.parameters.preset=fitted'" in said
+    assert "no reading 'describd'" in said and "did you mean 'described'?" in said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_single_scenarios_run_under_a_reading(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("run", "reproduce"):
+        main(
+            [
+                command,
+                ONE,
+                "--mode",
+                "sim",
+                "--repeat",
+                "1",
+                "--reading",
+                "fitted",
+                "--set",
+                "until.time=20 s",
+                "--json",
+            ]
+        )
+        told = json.loads(capsys.readouterr().out)
+        assert all("reading=fitted" in one["directory"] for one in told["trials"])
+    assert main(["reproduce", ONE, "--mode", "sim", "--reading", "all"]) == 3
+    assert "--reading all is for whole papers" in capsys.readouterr().err
+    assert main(["run", "today/tcp-no", "--mode", "sim", "--reading", "fitted"]) == 3

@@ -1,5 +1,5 @@
-"""One table of all that a paper claims: what it prints, what sim and emu measure, emu on each machine by
-itself, and what follows."""
+"""One table of all claims of a paper: the printed values, those of sim and emu, of emu on each machine by
+itself, and the conclusion."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Claim", "claims_of", "claims_text"]
 
 @dataclass(frozen=True)
 class Claim:
-    """A check of a scenario, as it came out in each mode in which the scenario was run."""
+    """A check of a scenario, with its result in each mode in which the scenario was run."""
 
     check: CheckResult
     """Its words; of the first mode."""
@@ -32,7 +32,7 @@ class Claim:
         return ", ".join(f"{mode} {verdict}" for mode, verdict in verdicts.items())
 
     def to_json(self) -> dict[str, Any]:
-        """Its place in ``reproduce --json``."""
+        """Returns its place in ``reproduce --json``."""
         return {
             "id": self.check.id,
             "scenario": self.check.scenario,
@@ -44,7 +44,7 @@ class Claim:
 
 
 def claims_of(reading: Reading) -> list[Claim]:
-    """Every check once, in the order of the scenarios."""
+    """Returns every check once, in the order of the scenarios."""
     found: dict[tuple[str, str], dict[str, CheckResult]] = {}
     for check in reading.checks:
         found.setdefault((check.scenario, check.id), {})[check.mode] = check
@@ -52,7 +52,7 @@ def claims_of(reading: Reading) -> list[Claim]:
 
 
 def claims_text(reading: Reading, columns: int | None = None) -> str:
-    """The table for a terminal, no wider than `columns`; empty if nothing is claimed."""
+    """Returns the table for a terminal, no wider than `columns`; empty if nothing is claimed."""
     claims = claims_of(reading)
     if not claims:
         return ""

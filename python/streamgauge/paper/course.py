@@ -35,11 +35,11 @@ from streamgauge.report.model import listed
 __all__ = ["draw_course"]
 
 _POINTS = 1200
-"""A curve has so many points at most; where samples are more they are taken in means."""
+"""Most points of a curve; where samples are more they are taken in means."""
 _LEAST = 0.1
-"""The last samples with less than so much of the greatest are left out: a session that says it is over."""
+"""The last samples below this share of the greatest are left out: they belong to the end of the session."""
 _HEIGHT, _LOW_HEIGHT = 190, 96
-"""Of a panel, and of one that stands in a row with others."""
+"""Heights of a panel, and of one in a row with others."""
 
 
 def draw_course(figure: PaperFigure, reading: Reading) -> DrawnPanels | None:
@@ -88,27 +88,33 @@ def draw_course(figure: PaperFigure, reading: Reading) -> DrawnPanels | None:
         ]
         room = 1.2 if moments else 1.08
         top = room * max([row[4] for row in mine if row[4] is not None] + [at for _, at, _ in bounds] + [0.0])
-        for label, at_s in moments:
-            mine += bound_rows(name, label, (at_s, 0.0), (at_s, top or 1.0), side="up")
-        found.append(_Panel(name, mine, y_axis, bounds, end, top or 1.0))
+        found.append(_Panel(name, mine, y_axis, bounds, moments, end, top or 1.0))
     if is_since_trial:
         # Panels of the same time stand above one another.
         longest = max(one.end for one in found)
         found = [replace(one, end=longest) for one in found]
+    columns: int = more.get("columns", 1)
+    if columns > 1:
+        # Panels of a grid are compared with one another: those of one axis have one scale.
+        tops = {
+            axis: max(one.top for one in found if one.axis == axis) for axis in {one.axis for one in found}
+        }
+        found = [replace(one, top=tops[one.axis]) for one in found]
     for one in found:
+        for label, at_s in one.moments:
+            one.rows.extend(bound_rows(one.name, label, (at_s, 0.0), (at_s, one.top), side="up"))
         for label, height, side in one.bounds:
             one.rows.extend(bound_rows(one.name, label, (0.0, height), (one.end, height), side))
     rows = [row for one in found for row in one.rows]
     names = list(dict.fromkeys(row[1] for row in rows if row[2] == "curve"))
     since = "time" if is_since_trial else "time since the start"
     line = "step-after" if more.get("steps", False) else "linear"
-    columns: int = more.get("columns", 1)
     charts = []
     for place, one in enumerate(found):
         x_axis = PanelAxis(f"{since}, s", 1.0, "", False, (0.0, one.end))
         x, y = axis_channel("x", x_axis, x_axis.domain), axis_channel("y", one.axis, (0.0, one.top))
         if columns > 1:
-            # What an axis is stands once for a row and once for a column.
+            # The title of an axis is drawn once for a row and once for a column.
             x["title"] = x["title"] if place >= len(found) - columns else None
             y["title"] = y["title"] if place % columns == 0 else None
             for channel in (x, y):
@@ -121,13 +127,15 @@ def draw_course(figure: PaperFigure, reading: Reading) -> DrawnPanels | None:
 
 @dataclass(frozen=True)
 class _Panel:
-    """What stands in a panel."""
+    """Contents of a panel."""
 
     name: str
     rows: PanelRows
     axis: PanelAxis
     bounds: list[tuple[str, float, str]]
-    """Lines across it: what they are, where, and at which end that stands."""
+    """Horizontal lines: their names, their values, and the end of the name."""
+    moments: list[tuple[str, float]]
+    """Vertical lines: their names, and their times."""
     end: float
     """Where its time ends."""
     top: float
@@ -142,14 +150,14 @@ class _Way:
     in_steps: bool
     is_since_trial: bool
     every_s: float
-    """A point is of so long, of a sample if that is longer."""
+    """Length of a point, or of a sample if that is longer."""
     until_s: float
 
 
 def _moments(panel: Mapping[str, Any], trial: TrialMetrics) -> list[tuple[str, float]]:
-    """When the panel's moments are in a trial, s; none of one that it does not have."""
+    """Returns when the panel's moments are in a trial, s; none of one that it does not have."""
     found = [
-        # Lines are told apart by their names, also those without one.
+        # Lines are distinguished by their names, also those without one.
         (one["label"] or " " * place, time_of(one["at"], trial))
         for place, one in enumerate(panel.get("moments", ()))
     ]
@@ -157,7 +165,7 @@ def _moments(panel: Mapping[str, Any], trial: TrialMetrics) -> list[tuple[str, f
 
 
 def _whose(seeds: Mapping[tuple[str, str], Sequence[int]]) -> str:
-    """Which trials are drawn."""
+    """Returns which trials are drawn."""
     every = sorted({seed for each in seeds.values() for seed in each})
     if any(len(set(each)) > 1 for each in seeds.values()):
         return f"Trials of seeds {listed([str(seed) for seed in every])}."
@@ -197,7 +205,7 @@ def _curve(name: str, curve: Mapping[str, Any], trial: TrialMetrics, way: _Way) 
 
 
 def _together(times: Floats, series: Series, count: int) -> tuple[Floats, Floats]:
-    """The metric of so many samples together, each at its middle."""
+    """Returns the metric of `count` samples together, each at its middle."""
     begins = np.arange(0, len(times), count)
     parts = [slice(at, at + count) for at in begins.tolist()]
     half = float(times[1] - times[0]) * count / 2 if len(times) > 1 else 0.0
@@ -207,8 +215,8 @@ def _together(times: Floats, series: Series, count: int) -> tuple[Floats, Floats
 def _steps(
     times: Floats, widths: Floats, values: Floats, low: Floats, high: Floats, part: slice
 ) -> tuple[Floats, Floats]:
-    """Where a value that is held changes: within a sample that has two values the mean tells when. Of one
-    with more it is drawn as a step of its own."""
+    """Returns the times at which a held value changes: within a sample that has two values the mean
+    determines the time. A sample with more values is drawn as a step of its own."""
     found: list[tuple[float, float]] = []
     held = float("nan")
     for at in range(*part.indices(len(times))):
@@ -219,10 +227,10 @@ def _steps(
             time += float(widths[at]) * (value - value_then) / (held - value_then)
             value = value_then
         elif ends[0] == ends[1]:
-            # Free of what a ratio of sums leaves in the last digits.
+            # Without the rounding errors of a ratio of sums.
             value = ends[0]
         if value != held and not (np.isnan(value) and np.isnan(held)):
-            # What was held is held until then, also before a gap.
+            # The old value is held until then, also before a gap.
             found += [(time, held), (time, value)] if found else [(time, value)]
         held = value
     found.append((float(times[part][-1]), held))

@@ -1,6 +1,6 @@
 """How far two samples of clips are apart, how two values go together, and how sure that is.
 
-What is uncertain is which clips were played: clips are drawn anew, each with all of its trials and over both
+The uncertainty is in the choice of clips: clips are drawn anew, each with all of its trials and over both
 transports at once (a cluster bootstrap; Davison and Hinkley, "Bootstrap Methods and their Application", 1997,
 section 3.8), as checks draw them (`streamgauge.checks.of_trials`).
 """
@@ -21,12 +21,12 @@ __all__ = ["Bounded", "Sample", "correlated", "distances", "least_squares", "sha
 _LEVEL = 0.025
 """At each end of an interval."""
 _PLACES = 512
-"""The bootstrap of a distance looks at two distribution functions at so many places at most."""
+"""Most places at which the bootstrap of a distance compares two distribution functions."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Values, each with the clip of which it is. A value that is never reached is infinite."""
+    """Values, each with its clip. A value that is never reached is infinite."""
 
     values: Floats
     clips: Ints
@@ -65,12 +65,12 @@ def distances(one: Sample, other: Sample) -> tuple[Bounded, Bounded | None] | No
 
 
 def _shares(values: Floats, places: Floats) -> Floats:
-    """The distribution function at some places."""
+    """Returns the distribution function at some places."""
     return np.asarray(np.searchsorted(np.sort(values), places, side="right") / len(values))
 
 
 def _again(sample: Sample, clips: Ints, places: Floats, counts: Floats) -> Floats:
-    """The distribution function of each resample, [resample, place]; NaN where nothing was drawn."""
+    """Returns the distribution function of each resample, [resample, place]; NaN where nothing was drawn."""
     steps = np.zeros((len(clips), len(places)))
     at = np.searchsorted(places, sample.values).clip(max=len(places) - 1)
     np.add.at(steps, (np.searchsorted(clips, sample.clips), at), 1.0)
@@ -80,8 +80,9 @@ def _again(sample: Sample, clips: Ints, places: Floats, counts: Floats) -> Float
 
 
 def _basic(value: float, again: Floats, most: float) -> Bounded:
-    """A distance is never negative, so that resampling adds to it: the basic bootstrap takes that off again.
-    Of equal distributions of 79 clips 82 % of such intervals reach 0, by standard deviations 11 %."""
+    """A distance is never negative, which makes resampling add to it: the basic bootstrap subtracts that
+    again. For equal distributions of 79 clips, 82 % of such intervals reach 0, by standard deviations 11
+    %."""
     again = again[np.isfinite(again)]
     if not len(again):
         return Bounded(value, 0.0, most)
@@ -115,9 +116,10 @@ def least_squares(x: Floats, y: Floats) -> tuple[float, float] | None:
 
 
 def share_of(truths: Sequence[bool], clips: Sequence[int]) -> Bounded | None:
-    """The share of trials of which something is true, with `wilson`'s interval; None if there are none.
+    """Returns the share of trials for which something is true, with `wilson`'s interval; None if there are
+    none.
 
-    The trials of one clip are as one: they tell no more than the clip does.
+    The trials of one clip are as one: they carry no more information than the clip does.
     """
     if not truths:
         return None

@@ -1,4 +1,4 @@
-"""A paper's figure of distributions: of so many per cent of clips a value is at most so much."""
+"""A paper's figure of distributions: the percentage of clips with a value up to x."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ from streamgauge.units import Time
 __all__ = ["cumulative", "draw_distribution"]
 
 _POINTS = 400
-"""A curve has so many points at most."""
+"""Most points of a curve."""
 _HEIGHT, _LOW = 300, 190
-"""Of a lone panel, and of one of several."""
+"""Heights of a lone panel, and of one of several."""
 
 
 def cumulative(values: Floats, low: float, high: float) -> tuple[Floats, Floats]:
-    """The corners of the distribution function from `low` to `high`, in per cent of all values: those below
-    and above count, also those that are infinite."""
+    """Returns the corners of the distribution function from `low` to `high`, in per cent of all values: those
+    below and above count, also those that are infinite."""
     ordered = np.sort(values)
     places = np.unique(ordered[(ordered >= low) & (ordered <= high)])
     shares = np.searchsorted(ordered, places, side="right")
@@ -116,7 +116,7 @@ def draw_distribution(figure: PaperFigure, reading: Reading, trials: Gathered) -
 def _sample(
     curve: Mapping[str, Any], mode: str, reading: Reading, trials: Gathered
 ) -> tuple[Sample, int] | None:
-    """A curve's values, and how many trials have none; None if there are none at all."""
+    """Returns a curve's values, and how many trials have none; None if there are none at all."""
     if "member" in curve:
         entry = reading.by_id.get(curve["scenario"])
         values = [_of_member(one, curve["member"]) for one in population(entry)] if entry else []
@@ -139,13 +139,13 @@ def _sample(
 
 
 def _of_member(member: Mapping[str, Any], what: str) -> float:
-    """The ``duration`` of a member's clip in s, or how many ``levels`` it has."""
+    """Returns the ``duration`` of a member's clip in s, or how many ``levels`` it has."""
     clip = member["clip"]
     return Time(clip["duration"]).ns / 1e9 if what == "duration" else float(len(clip.get("ladder") or [0]))
 
 
 def _apart(curves: Mapping[str, Sample], axis: PanelAxis) -> str:
-    """How far the two curves of a panel are apart."""
+    """Returns how far the two curves of a panel are apart."""
     if len(curves) != 2 or (found := distances(*curves.values())) is None:
         return ""
     largest, area = found
@@ -154,7 +154,8 @@ def _apart(curves: Mapping[str, Sample], axis: PanelAxis) -> str:
 
 
 def _domain(panel: Mapping[str, Any], samples: Sequence[Sample], axis: PanelAxis) -> tuple[float, float]:
-    """From 0, or the least value if that is below, to the greatest; what the paper's text says is in it."""
+    """Returns the range from 0, or the least value if that is below, to the greatest; it includes the values
+    in the paper's text."""
     said = [scaled(one["x"], axis) for one in panel.get("published", ())]
     values = np.concatenate([*(sample.values for sample in samples), np.array(said)])
     values = values[np.isfinite(values) & ((values > 0) | (not axis.log))]
@@ -165,12 +166,12 @@ def _domain(panel: Mapping[str, Any], samples: Sequence[Sample], axis: PanelAxis
         return low / 1.05, high * 1.05
     low = min(0.0, low)
     room = 0.03 * (high - low) or 1.0
-    # What stands at the very begin is not to hide in the axis.
+    # A mark at the very begin must not hide in the axis.
     return low - (2 * room if low < 0 or low in said else 0.0), high + room
 
 
 def _published(name: str, panel: Mapping[str, Any], axis: PanelAxis, names: Sequence[str]) -> PanelRows:
-    """What the text says, each with its name beside it."""
+    """Returns marks of the values in the text, each with its name beside it."""
     rows: PanelRows = []
     for one in panel.get("published", ()):
         place = (shown_number(scaled(one["x"], axis)), shown_number(100 * published_value(one["y"])[0]))

@@ -45,7 +45,7 @@ from streamgauge.report.vega import Spec, channel, filtered, layer, whole
 __all__ = ["TRAILING_S", "draw"]
 
 TRAILING_S = 2.0
-"""What is drawn over time is the mean of so long before: nothing shows before it happens."""
+"""Span of the trailing mean of a line over time: nothing shows before it happens."""
 _SUBJECTS = (BLUE, GREEN, PURPLE, SKY)
 _RIVALS = (VERMILION, ORANGE, "#444444")
 _GREY = "#777777"
@@ -57,15 +57,15 @@ _MEANS_WIDTH = 150
 _MEANS_ROOM = _MEANS_WIDTH + 50
 _PAPER = "◇"
 _MOST_NAMED = 3
-"""Of so many origins of means there is room to say that they are means."""
+"""Most origins of means for which the caption has room."""
 Rows = list[tuple[Any, ...]]
 Shown = dict[str, list[tuple[str, Group, TrialMetrics, Courses]]]
-"""By scenario, for each mode: the mode, its trials, the first of them, and how all of them went. Emu on each
+"""By scenario, for each mode: the mode, its trials, the first of them, and the courses of all. Emu on each
 machine is a mode of its own (`streamgauge.paper.machines`)."""
 
 
 def draw(paper: Paper, figure: PaperFigure, reading: Reading) -> DrawnFigure | None:
-    """A figure; None if an experiment of it has no valid trial."""
+    """Returns a figure; None if an experiment of it has no valid trial."""
     if figure.draw == "bars":
         return _bars(paper, figure, reading)
     if figure.draw == "means":
@@ -84,7 +84,7 @@ def draw(paper: Paper, figure: PaperFigure, reading: Reading) -> DrawnFigure | N
 
 
 def _read(group: Group) -> tuple[str, Group, TrialMetrics, Courses]:
-    """How all trials of a mode went, each read once."""
+    """Returns the courses of all trials of a mode, each read once."""
     first = group.shown
     assert first is not None
     wanted: list[tuple[str, How]] = [("throughput", "trailing"), ("loss_rate", "trailing"), ("jain", "value")]
@@ -97,9 +97,9 @@ def _read(group: Group) -> tuple[str, Group, TrialMetrics, Courses]:
 
 def _named(paper: Paper, figure: PaperFigure, reading: Reading) -> tuple[str, str, str]:
     """Id, title and the caption's first sentence."""
-    preset = f"{reading.preset}-" if reading.preset else ""
-    said = f"{figure.caption}." + (f" Preset {reading.preset}: {reading.meaning}." if preset else "")
-    return f"{paper.id}-{preset}{figure.id}", figure.title, said
+    name = f"{reading.name}-" if reading.name else ""
+    said = f"{figure.caption}." + (f" Reading {reading.name}: {reading.meaning}." if name else "")
+    return f"{paper.id}-{name}{figure.id}", figure.title, said
 
 
 def _labels(trial: TrialMetrics) -> dict[str, str]:
@@ -194,7 +194,7 @@ def _capacity(found: Sequence[tuple[str, Group, TrialMetrics, Courses]]) -> list
 def _mean_rows(
     paper: Paper, panel: Panel, shown: Shown, plots: Sequence[Plot], reading: Reading
 ) -> tuple[Rows, list[str]]:
-    """Means of the run, ours and the paper's, and whose there are."""
+    """Returns means of the run, ours and the paper's, and their origins."""
     rows: Rows = []
     for plot, metric in zip(plots, ("throughput", "loss_rate"), strict=True):
         for mode, group, trial, _ in shown[panel.scenario]:
@@ -209,7 +209,7 @@ def _mean_rows(
 
 
 def _origins(rows: Rows, reading: Reading) -> list[str]:
-    """Whose means there are: the paper's, and each mode's."""
+    """Returns the origins of the means: the paper, and each mode."""
     there = {row[1] for row in rows}
     return [origin for origin in ("paper", *reading.modes) if origin in there]
 
@@ -224,14 +224,14 @@ def _mean(
 
 
 def _end_s(panel: Panel, shown: Shown) -> float:
-    """Where a panel's time ends, the same in every mode."""
+    """Returns where a panel's time ends, the same in every mode."""
     return max(float(read.edges_s[-1]) for _, _, _, read in shown[panel.scenario])
 
 
 def _means(plots: Sequence[Plot], flows: Sequence[str], origins: Sequence[str], colours: Any) -> Spec:
     """Published and measured means beside each plot, a row a flow: as high as the plots and their titles."""
     stack = [_mean_plot(plot, flows, origins, colours) for plot in plots]
-    # The room between two is what the axis below the first takes.
+    # The room between two is needed for the axis below the first.
     return {"vconcat": stack, "spacing": 8, "resolve": {"scale": {"yOffset": "independent"}}}
 
 
@@ -285,7 +285,7 @@ def _mean_plot(plot: Plot, flows: Sequence[str], origins: Sequence[str], colours
 
 
 def _jain(paper: Paper, figure: PaperFigure, reading: Reading, shown: Shown) -> DrawnFigure:
-    """The index in each sample; on the right that of the means over the run, and the paper's."""
+    """Returns the index in each sample; on the right that of the means over the run, and the paper's."""
     band = figure.more.get("band")
     colours = {"JFI": BLUE}
     blocks = []
@@ -324,7 +324,7 @@ def _jain(paper: Paper, figure: PaperFigure, reading: Reading, shown: Shown) -> 
 
 
 def _range(low: float, high: float) -> Spec:
-    """A range that the paper's text names, shaded."""
+    """Returns a range that the paper's text names, shaded."""
     scale = {"domain": [0, 1.02], "nice": False}
     return {
         "data": {"values": [{"low": low, "high": high}]},
@@ -334,7 +334,7 @@ def _range(low: float, high: float) -> Spec:
 
 
 def _bars(paper: Paper, figure: PaperFigure, reading: Reading) -> DrawnFigure | None:
-    """Means by experiment and series, a panel a metric, each beside what the paper says of it."""
+    """Draws means by experiment and series, a panel a metric, each beside the paper's value."""
     rows: Rows = []
     both = len(reading.modes) > 1
     for one in figure.more["bars"]:
@@ -419,7 +419,7 @@ def _means_of_cases(paper: Paper, figure: PaperFigure, reading: Reading) -> Draw
 
 
 def _over_trials(paper: Paper, figure: PaperFigure, reading: Reading) -> DrawnFigure | None:
-    """A figure of single trials or clips."""
+    """Returns a figure of single trials or clips."""
     match figure.draw:
         case "distribution":
             found = draw_distribution(figure, reading, gathered(paper, reading))
@@ -445,7 +445,7 @@ def _over_trials(paper: Paper, figure: PaperFigure, reading: Reading) -> DrawnFi
 
 
 def _bar_colours(figure: PaperFigure, reading: Reading, there: set[str]) -> tuple[list[str], list[str]]:
-    """Names of bars in their order, each series' own beside what the paper says of it, and their colours."""
+    """Returns names of bars in their order, each series' own beside the paper's, and their colours."""
     found: dict[str, str] = {}
     modes = reading.modes
     for i, name in enumerate(dict.fromkeys(one["series"] for one in figure.more["bars"])):
@@ -459,7 +459,7 @@ def _bar_colours(figure: PaperFigure, reading: Reading, there: set[str]) -> tupl
 
 
 def _drawn(shown: Shown, reading: Reading) -> str:
-    """What lines and bands are."""
+    """Returns the meaning of lines and bands."""
     counts = {mode: courses.trials for found in shown.values() for mode, _, _, courses in found}
     bands = {mode: band_words(n) for mode, n in counts.items() if n > 1}
     if not bands:
@@ -469,7 +469,7 @@ def _drawn(shown: Shown, reading: Reading) -> str:
 
 
 def _samples(shown: Shown) -> str:
-    """What a point is."""
+    """Returns the meaning of a point."""
     found = next(iter(shown.values()))
     step, sample_s = max(courses.step for _, _, _, courses in found), found[0][2].grid.sample_s
     return (
@@ -480,7 +480,7 @@ def _samples(shown: Shown) -> str:
 def _beside(
     shown: Shown, blocks: Sequence[PlotBlock], reading: Reading, what: str = "the means over the run"
 ) -> str:
-    """What stands on the right, as far as it is there."""
+    """Returns the parts on the right, as far as they exist."""
     rows = [row for block in blocks for row in block.aside_rows]
     ours = [mode for mode in _origins(rows, reading) if mode != "paper"]
     told = f"On the right {what}: {listed([f'{look_of(mode)[0]} {reading.words(mode)}' for mode in ours])}"

@@ -1,4 +1,4 @@
-"""A paper's figure of the gaps between packets: which share of them is at most so long, or longer."""
+"""A paper's figure of the gaps between packets: the share of them up to x, or above."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ _LEAST = 0.1
 
 
 def draw_gaps(figure: PaperFigure, reading: Reading) -> DrawnPanels | None:
-    """Panel by panel as `figure.more` has them, of all valid trials of which packets were kept; None if a
-    curve has none."""
+    """Draws panel by panel as `figure.more` has them, over all valid trials with packets that were kept; None
+    if a curve has none."""
     panels = across(figure, reading)
     if not panels:
         return None
@@ -100,7 +100,7 @@ def _share(form: str) -> PanelAxis:
 
 
 def _gaps(group: Group | None, curve: Mapping[str, Any]) -> tuple[Floats | None, int]:
-    """The gaps that begin in the curve's stretch, s, and of how many trials nothing is known."""
+    """Returns the gaps that begin in the curve's stretch, s, and of how many trials nothing is known."""
     gaps, missing = [], 0
     for trial in group.valid if group else ():
         metrics, sent = trial.metrics, None

@@ -1,4 +1,5 @@
-"""What a paper's figures and tables read of trials: all of it in one go, so that each trial is read once."""
+"""Data that a paper's figures and tables read of trials: all of it in one pass, which reads each trial
+once."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ class Want:
 
 @dataclass
 class TrialValues:
-    """A scenario's valid trials in a mode, and what was wanted of each; values are canonical."""
+    """A scenario's valid trials in a mode, and the requested values of each; values are canonical."""
 
     seeds: list[int] = field(default_factory=list)
     clips: list[int] = field(default_factory=list)
@@ -46,13 +47,13 @@ class TrialValues:
     ratios: dict[str, list[Floats]] = field(default_factory=dict)
 
     def sample(self, text: str) -> Sample:
-        """A value of every trial that has it."""
+        """Returns a value of every trial that has it."""
         values = np.array(self.values[text], dtype=np.float64)
         known = ~np.isnan(values)
         return Sample(values[known], np.array(self.clips, dtype=np.int64)[known])
 
     def all_ratios(self, series: str) -> Sample:
-        """The ratios of all trials."""
+        """Returns the ratios of all trials."""
         found = self.ratios[series]
         clips = np.repeat(np.array(self.clips, dtype=np.int64), [len(one) for one in found])
         return Sample(np.concatenate(found) if found else np.empty(0), clips)
@@ -63,7 +64,7 @@ Gathered = Mapping[tuple[str, str], TrialValues]
 
 
 def gathered(paper: Paper, reading: Reading) -> Gathered:
-    """All that is wanted of a reading's trials, read when it is asked for first."""
+    """Returns all that is wanted of a reading's trials, read when it is asked for first."""
     kept = reading.kept.get(paper.id)
     # A paper that is cut down has other tables.
     if kept is None or kept[0] is not paper:
@@ -73,7 +74,7 @@ def gathered(paper: Paper, reading: Reading) -> Gathered:
 
 
 def wanted(paper: Paper) -> Iterator[Want]:
-    """What tables and figures read of single trials."""
+    """Yields the values that tables and figures read of single trials."""
     for table in paper.tables:
         if isinstance(table, SharesTable):
             for scenario in dict.fromkeys(scenario for row in table.rows for scenario in row.scenarios):
@@ -105,7 +106,7 @@ def _of_figure(figure: PaperFigure) -> Iterator[Want]:
 
 
 def population(entry: Entry) -> Sequence[Mapping[str, Any]]:
-    """The members of a scenario's population, as it was run; none if it has none."""
+    """Returns the members of a scenario's population, as it was run; none if it has none."""
     members: Sequence[Mapping[str, Any]] = (entry.scenario.get("population") or {}).get("members") or ()
     return members
 
@@ -156,7 +157,8 @@ def _value(text: str, trial: TrialMetrics) -> float:
 
 
 def time_of(text: str, trial: TrialMetrics) -> float:
-    """A time of a trial by the claims language, ``buffering_end.wsm``, in s; NaN where it has none."""
+    """Returns a time of a trial by the claims language, ``buffering_end.wsm``, in s; NaN where it has
+    none."""
     return _value(text, trial)
 
 
@@ -168,8 +170,8 @@ def _truth(text: str, trial: TrialMetrics) -> bool | None:
 
 
 def _ratios(text: str, trial: TrialMetrics) -> Floats:
-    """Of each whole sample of the window and the one before it, from the first to the last that is not 0;
-    none where both are 0."""
+    """Returns for each whole sample of the window its ratio to the one before it, from the first to the last
+    that is not 0; none where both are 0."""
     metric, _, subject = text.partition(".")
     try:
         values = trial.series(metric, subject).samples()

@@ -31,7 +31,7 @@ _HEIGHT = 320
 
 
 def levels_bps(member: Mapping[str, Any]) -> list[float]:
-    """A member's levels, the lowest first, bit/s."""
+    """Returns a member's levels, the lowest first, bit/s."""
     clip = member["clip"]
     return sorted(float(Rate(rate).bps) for rate in clip.get("ladder") or [clip["rate"]])
 

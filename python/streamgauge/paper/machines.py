@@ -26,14 +26,14 @@ _OTHER_SPEED = ("▼", "triangle-down", [6, 2, 1, 2])
 
 
 def folders_of(out: Path, below: Path = Path(), machines: Iterable[str] = ()) -> dict[str, Path]:
-    """By machine, where trials lie that went to `out`, and in it to the folder `below`: this machine's, and
-    each virtual one's of which there is a folder, or whose folder's name is in `machines`."""
+    """Returns by machine the folders of trials for `out`, and in it for the folder `below`: this machine's,
+    and each virtual one's that has a folder, or has its folder's name in `machines`."""
     virtual = sorted({*machine_folders(out), *(out / name for name in machines if name)})
     return {HERE: out / below} | {machine_of(folder): folder / below for folder in virtual}
 
 
 def mode_on(mode: str, machine: str) -> str:
-    """How papers' tables name a mode on a machine: sim is the same on each."""
+    """Returns how papers' tables name a mode on a machine: sim is the same on each."""
     return mode if mode == "sim" else machine or "emu"
 
 
@@ -43,8 +43,8 @@ def in_order(modes: Iterable[str]) -> list[str]:
 
 
 def words_of(mode: str, among: Collection[str] = ()) -> str:
-    """What a column is called: ``emu (virtual machine)``; ``emu (this machine)`` where `among` the columns
-    there is a virtual one too."""
+    """Returns the name of a column: ``emu (virtual machine)``; ``emu (this machine)`` where `among` the
+    columns there is a virtual one too."""
     if mode == "sim":
         return mode
     if mode == "emu":
@@ -54,12 +54,13 @@ def words_of(mode: str, among: Collection[str] = ()) -> str:
 
 
 def mode_json(mode: str) -> dict[str, Any]:
-    """The same in JSON: ``mode`` is sim or emu, ``machine`` of emu ``host``, ``virtual`` or ``virtual:2``."""
+    """Returns the same in JSON: ``mode`` is sim or emu, ``machine`` of emu ``host``, ``virtual`` or
+    ``virtual:2``."""
     if mode == "sim":
         return {"mode": "sim", "machine": None}
     return {"mode": "emu", "machine": "host" if mode == "emu" else mode.replace("-", ":")}
 
 
 def look_of(mode: str) -> tuple[str, str, list[int]]:
-    """How figures draw it: its mark in words, the point's shape, the line's dashes."""
+    """Returns how figures draw it: its mark in words, the point's shape, the line's dashes."""
     return _LOOKS.get(mode, _OTHER_SPEED)

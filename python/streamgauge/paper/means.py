@@ -1,4 +1,4 @@
-"""A paper's figure of means: a metric over what was varied or of each case, and what levels were shown."""
+"""A paper's figure of means: a metric over the varied value or for each case, and the levels shown."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from streamgauge.report.vega import Spec, channel, filtered, layer, whole
 __all__ = ["COLUMNS", "Drawn", "axis", "draw_means"]
 
 COLUMNS = ("panel", "x", "series", "whose", "value", "low", "high")
-"""Of a figure's rows. In a panel of levels `series` is the case and `x` the level, kb/s."""
+"""Columns of a figure's rows. In a panel of levels `series` is the case and `x` the level, kb/s."""
 _COLOURS = (BLUE, GREEN, VERMILION, PURPLE)
 _WIDTH, _HEIGHT = (WIDTH - 150) / 2, 210
 _LEVELS = "time shown, %"
 _NAMES_ABREAST = 4
-"""So many names stand level below bars."""
+"""Most names that are level below bars."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Drawn:
     spec: Spec
     rows: tuple[tuple[Any, ...], ...]
     trials: tuple[int, ...]
-    """Of each case and mode."""
+    """Levels of each case and mode."""
 
 
 def draw_means(figure: PaperFigure, reading: Reading) -> Drawn | None:
@@ -90,7 +90,7 @@ def draw_means(figure: PaperFigure, reading: Reading) -> Drawn | None:
 
 
 def axis(metric: str) -> tuple[str, float]:
-    """A metric's unit as papers on bit rates have it, and canonical units in one."""
+    """Returns a metric's unit as papers on bit rates have it, and canonical units in one."""
     dimension = METRICS[metric].dimension
     usual = {RATE: (1e3, "kb/s"), PERCENT: (0.01, "%"), DATA: (8e3, "kB")}
     scale, unit = usual.get(dimension) or pick_unit(1.0, dimension)
@@ -155,7 +155,7 @@ def _tooltip(x: str, value: str) -> list[Spec]:
 def _parts(
     base: Spec, title: str, names: Sequence[str], modes: Sequence[str], legend: Spec | None
 ) -> list[Spec]:
-    """Intervals, our means, and what the paper says."""
+    """Returns intervals, our means, and the paper's values."""
     colours = {"domain": list(names), "range": list(_COLOURS[: len(names)])}
     colour = channel("series:N", scale=colours, legend=legend)
     low = channel("low:Q", title=title)
@@ -189,7 +189,7 @@ def _beside(names: Sequence[str]) -> Spec:
 def _over(
     title: str, x: str, xs: Sequence[str], names: Sequence[str], modes: Sequence[str], *, is_first: bool
 ) -> Spec:
-    """A line a series over what was varied; the first panel has the legend of all."""
+    """Draws a line a series over the varied value; the first panel has the legend of all."""
     base: Spec = {
         "x": channel("x:N", sort=list(xs), title=x, axis={"labelAngle": 0}),
         "xOffset": channel("series:N", sort=list(names), scale=_beside(names)),
@@ -211,7 +211,7 @@ def _over(
 
 
 def _each(title: str, names: Sequence[str], whose: Sequence[str]) -> Spec:
-    """A point a series."""
+    """Returns a point a series."""
     base: Spec = {
         "x": channel("series:N", sort=list(names), title=None, axis={"labelAngle": 0}),
         "xOffset": channel("whose:N", scale=_beside(whose)),

@@ -12,6 +12,7 @@ from streamgauge.checks import CheckResult
 from streamgauge.claims.names import METRICS
 from streamgauge.documents import write_whole
 from streamgauge.metrics import Interval
+from streamgauge.paper.by_reading import PaperByReading, measured_by
 from streamgauge.paper.claims import claims_of
 from streamgauge.paper.comparison import (
     ComparedCheck,
@@ -22,6 +23,7 @@ from streamgauge.paper.comparison import (
     short,
     verdict,
 )
+from streamgauge.paper.opening import opening
 from streamgauge.paper.published import Paper, PaperTable, SharesTable
 from streamgauge.paper.reading import Reading
 from streamgauge.paper.shares import shares_of
@@ -37,6 +39,16 @@ from streamgauge.scenario.words import as_written
 
 __all__ = ["write_page"]
 
+_CLAIM_MARKS = {"differs": MARKS["fail"], "differs in size": "≠", "inconclusive": MARKS["inconclusive"],
+                "pass": MARKS["pass"]}  # fmt: skip
+_CLAIM_KINDS = {
+    "differs": "fail",
+    "differs in size": "in-size",
+    "inconclusive": "inconclusive",
+    "pass": "pass",
+}
+_ORDER = ("fail", "in size", "inconclusive", "pass")
+
 
 def write_page(
     paper: Paper,
@@ -44,31 +56,75 @@ def write_page(
     compared: Sequence[ComparedCheck],
     drawn: Mapping[str, Sequence[DrawnFigure]],
     out: Path,
+    claims: PaperByReading | None = None,
 ) -> Path:
-    """Writes the page; `drawn` are the figures by preset. The file appears whole or not at all."""
-    presets = [reading.preset for reading in readings]
+    """Writes the page; `drawn` are the figures by reading. The file appears whole or not at all."""
+    names = [reading.name for reading in readings]
     several = len(readings) > 1
+    opens = opening(claims, readings)
     told = verdict(compared, readings) if several else _held(readings[0])
     head, _, rest = told.partition(": ")
+    if opens is not None:
+        # Claims are counted first; checks below.
+        head, rest = opens.sentences[0], " ".join(opens.sentences[1:])
     page = render_page(
         "streamgauge.paper",
         "paper.html.j2",
         paper=paper,
         head=f"{head.rstrip('.')}.",
         rest=rest,
-        readings=[_reading(paper, reading, drawn.get(reading.preset, ())) for reading in readings],
-        presets=presets,
+        opens=opens,
+        numbered=[] if claims is None else _numbered(claims),
+        readings=[_reading(paper, reading, drawn.get(reading.name, ())) for reading in readings],
+        names=names,
         columns=[*columns_of(readings).values()] if several else _columns(readings[0]),
-        checks=_compared(compared, readings) if several else _alone(readings[0]),
-        counted=counted(compared, presets) if several else "",
+        checks=_differing_first(_compared(compared, readings) if several else _alone(readings[0])),
+        counted=counted(compared, names) if several else "",
         agreements=[found for reading in readings if (found := _agreement(paper, reading)) is not None],
         assumed=_assumed(readings[0]),
     )
     return write_whole(out, page)
 
 
+def _numbered(claims: PaperByReading) -> list[dict[str, Any]]:
+    """Returns a row a numbered claim: its verdict under each reading, those that are not as published
+    first."""
+    rows = []
+    for place, claim in enumerate(claims.chosen.claims):
+        of_each = {name: outcome.claims[place] for name, outcome in claims.outcomes.items()}
+        rows.append(
+            {
+                "id": claim.id,
+                "words": claim.words,
+                "published": "" if claim.shown is None else published_words(claim.shown),
+                "cells": {
+                    name: {"verdict": one.verdict, "mark": _CLAIM_MARKS[one.verdict],
+                           "kind": _CLAIM_KINDS[one.verdict],
+                           "measured": measured_by(one, claim.shown)}
+                    for name, one in of_each.items()
+                },
+                "held_out": claims.held_out.get(claim.id, ""),
+                "counts": f"{claim.counts()['pass']} of {len(claim.checks)}",
+                "order": [*_CLAIM_MARKS].index(claim.verdict),
+            }
+        )  # fmt: skip
+    return sorted(rows, key=lambda row: row["order"])
+
+
+def _differing_first(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Returns failed, undecided and differently sized rows before those as published; each in the given
+    order."""
+
+    def order(row: dict[str, Any]) -> int:
+        cells = [*row["cells"].values()]
+        last = cells[-1] if cells else {"verdict": "pass", "in_size": False}
+        return _ORDER.index("in size" if last["in_size"] else last["verdict"])
+
+    return sorted(rows, key=order)
+
+
 def _held(reading: Reading) -> str:
-    """How many claims hold, where there is one preset."""
+    """Returns how many claims hold, where there is one reading."""
     heads: list[str] = []
     rests: list[str] = []
     several = len(reading.modes) > 1
@@ -85,7 +141,7 @@ def _held(reading: Reading) -> str:
 
 
 def _counts_by_mode(reading: Reading) -> dict[str, dict[str, int]]:
-    """How many verdicts there are of each kind."""
+    """Returns how many verdicts there are of each kind."""
 
     def only(entry: Entry, mode: str) -> Entry:
         return replace(entry, checks=tuple(check for check in entry.checks if check.mode == mode))
@@ -95,8 +151,8 @@ def _counts_by_mode(reading: Reading) -> dict[str, dict[str, int]]:
 
 def _reading(paper: Paper, reading: Reading, drawn: Sequence[DrawnFigure]) -> dict[str, Any]:
     return {
-        "preset": reading.preset,
-        "slug": f"preset-{reading.preset}" if reading.preset else "results",
+        "name": reading.name,
+        "slug": f"reading-{reading.name}" if reading.name else "results",
         "meaning": reading.meaning,
         "counted": "; ".join(
             (f"{reading.words(mode)}: " if len(reading.modes) > 1 else "") + checking_words(found)
@@ -119,7 +175,7 @@ def _reading(paper: Paper, reading: Reading, drawn: Sequence[DrawnFigure]) -> di
 
 
 def _agreement(paper: Paper, reading: Reading) -> Agreement | None:
-    """Every printed number beside ours, the worst first."""
+    """Returns every printed number beside ours, the worst first."""
     pairs = [
         pair(
             line.scenario.rpartition("/")[2] + (f", {reading.words(mode)}" if len(reading.modes) > 1 else ""),
@@ -137,13 +193,13 @@ def _agreement(paper: Paper, reading: Reading) -> Agreement | None:
         for column in table.columns
         if column.metric in line.published and line.ours.get(column.metric) is not None
     ]
-    title = "Ours and the paper’s" + (f", preset {reading.preset}" if reading.preset else "")
+    title = "Ours and the paper’s" + (f", reading {reading.name}" if reading.name else "")
     return agreement(title, "ours", "published", pairs)
 
 
 def _means(table: PaperTable, reading: Reading) -> dict[str, Any]:
-    """A table of means: of each line what is printed, and beside it the mean and half its interval of each
-    mode."""
+    """Returns a table of means: for each line the printed value, and beside it the mean and half its interval
+    of each mode."""
     lines = []
     for of_modes in zip(*(lines_of(table, reading, mode) for mode in reading.modes), strict=True):
         first = of_modes[0]
@@ -156,7 +212,7 @@ def _means(table: PaperTable, reading: Reading) -> dict[str, Any]:
 
 
 def _shares(table: SharesTable, paper: Paper, reading: Reading) -> dict[str, Any]:
-    """A table of shares, likewise with how many trials and their share's interval."""
+    """Returns a table of shares, likewise with how many trials and their share's interval."""
     lines = []
     for of_modes in zip(*(shares_of(table, paper, reading, mode) for mode in reading.modes), strict=True):
         row = of_modes[0].row
@@ -181,7 +237,7 @@ def _table(kind: str, table: PaperTable | SharesTable, reading: Reading) -> dict
 
 
 def _counts(reading: Reading, counts: Sequence[int]) -> str:
-    """Of how many trials a line is: ``n = 3``, ``n = 10 sim, 3 virtual``."""
+    """Returns the number of trials of a line: ``n = 3``, ``n = 10 sim, 3 virtual``."""
     if len(set(counts)) == 1:
         return f"n = {counts[0]}"
     return "n = " + ", ".join(f"{n} {mode}" for n, mode in zip(counts, reading.modes, strict=True))
@@ -191,6 +247,7 @@ def _check(check: CheckResult) -> dict[str, Any]:
     return {
         "verdict": check.verdict,
         "mark": MARKS[check.verdict],
+        "in_size": check.differs_in_size,
         "measured": short(check),
         "why": check.why,
         "note": check.note or "",
@@ -199,7 +256,7 @@ def _check(check: CheckResult) -> dict[str, Any]:
 
 
 def _row(check: CheckResult, cells: Mapping[str, CheckResult], better: str) -> dict[str, Any]:
-    """A check's row: what it claims, and its verdict under each preset."""
+    """Returns a check's row: its claim, and its verdict under each reading."""
     return {
         "id": check.id,
         "scenario": check.scenario,
@@ -209,13 +266,13 @@ def _row(check: CheckResult, cells: Mapping[str, CheckResult], better: str) -> d
         "published": published_words(check),
         "origin": check.origin,
         "strict": check.strict,
-        "cells": {preset: _check(one) for preset, one in cells.items()},
+        "cells": {name: _check(one) for name, one in cells.items()},
         "better": better,
     }
 
 
 def _compared(compared: Sequence[ComparedCheck], readings: Sequence[Reading]) -> list[dict[str, Any]]:
-    """A row a claim, its verdict under each preset and in each mode."""
+    """Returns a row a claim, its verdict under each reading and in each mode."""
     named = columns_of(readings)
     lone = len({mode for _, mode in named}) == 1
     return [
@@ -230,12 +287,12 @@ def _compared(compared: Sequence[ComparedCheck], readings: Sequence[Reading]) ->
 
 
 def _columns(reading: Reading) -> list[str]:
-    """What a lone reading's verdicts stand under."""
+    """Returns the headings of a lone reading's verdicts."""
     return [*map(reading.words, reading.modes)] if len(reading.modes) > 1 else ["ours"]
 
 
 def _alone(reading: Reading) -> list[dict[str, Any]]:
-    """A row a claim, its verdict in each mode."""
+    """Returns a row a claim, its verdict in each mode."""
     rows = []
     for claim in claims_of(reading):
         if len(reading.modes) > 1:
@@ -247,7 +304,7 @@ def _alone(reading: Reading) -> list[dict[str, Any]]:
 
 
 def _removed(reading: Reading) -> dict[str, Any]:
-    """Whether checks notice that the mechanism which they are about is gone."""
+    """Returns whether checks notice that the mechanism which they are about is gone."""
     mutants = reading.mutants or ()
     share = score(mutants)
     predicted = [one for one in mutants if one.origin == "predicted"]
@@ -272,7 +329,7 @@ def _removed(reading: Reading) -> dict[str, Any]:
 
 
 def _assumed(reading: Reading) -> list[dict[str, str]]:
-    """Each assumption once, with what was chosen not repeated: the scenarios hold that."""
+    """Returns each assumption once, without the chosen value: the scenarios hold that."""
     found: dict[str, dict[str, str]] = {}
     for entry in reading.entries:
         for address, assumed in (entry.scenario.get("assumed") or {}).items():

@@ -1,5 +1,5 @@
-"""What a paper's figures over trials share: panels beside one another, their axes, and what the paper's text
-says as marks in them."""
+"""Common parts of a paper's figures over trials: panels beside one another, their axes, and marks for the
+paper's text in them."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ __all__ = [
 ]
 
 PANEL_COLUMNS = ("panel", "series", "part", "x", "y", "label")
-"""Of a figure's rows. `part` is ``curve``, ``point``, ``line``, ``bound``, ``published``, or where a name of
-one of the last two stands."""
+"""Columns of a figure's rows. `part` is ``curve``, ``point``, ``line``, ``bound``, ``published``, or the
+place of a name of one of the last two."""
 PanelRows = list[tuple[Any, ...]]
 _COLOURS = (BLUE, VERMILION, GREEN, PURPLE)
 _DASHES: tuple[tuple[int, ...], ...] = ((1, 0), (6, 2), (2, 2), (9, 3, 2, 3))
@@ -57,12 +57,12 @@ _SHAPES = ("circle", "triangle-up", "square", "cross")
 _GAP, _AXIS, _BETWEEN = 20, 62, 92
 """Room between panels, for the numbers and title at the left of one, and between those below one another."""
 _NUMBERS, _ROWS = 42, 44
-"""The same where more than two stand in a row, and titles of axes at the first and the last alone."""
+"""The same for more than two in a row, with titles of axes at the first and the last alone."""
 
 
 @dataclass(frozen=True)
 class DrawnPanels:
-    """A figure's description and data, and what its caption says of them."""
+    """A figure's description and data, and the details of them in its caption."""
 
     spec: Spec
     rows: tuple[tuple[Any, ...], ...]
@@ -84,12 +84,12 @@ class PanelAxis:
 
     @property
     def words(self) -> str:
-        """What stands at it."""
+        """Returns its text."""
         return f"{self.title}, {self.unit}" if self.unit else self.title
 
 
 def axis_of(data: Mapping[str, Any]) -> PanelAxis:
-    """An axis of a figure: ``title``, ``unit``, ``log`` and ``domain``, the last in its unit."""
+    """Returns an axis of a figure: ``title``, ``unit``, ``log`` and ``domain``, the last in its unit."""
     unit = data.get("unit", "")
     scale = published_value(f"1 {unit}")[0] if unit else 1.0
     domain = data.get("domain")
@@ -100,15 +100,16 @@ def axis_of(data: Mapping[str, Any]) -> PanelAxis:
 
 
 def scaled(text: Any, axis: PanelAxis) -> float:
-    """A number that the paper's text has, in the axis's unit; a number without a unit is in it already."""
+    """Returns a number that the paper's text has, in the axis's unit; a number without a unit is in it
+    already."""
     value, dimension = published_value(text)
     plain: tuple[Dimension | None, ...] = (None, NUMBER)
     return value if dimension in plain else value / axis.scale
 
 
 def across(figure: PaperFigure, reading: Reading) -> list[tuple[Mapping[str, Any], str, str]]:
-    """The figure's panels in each mode in which all of it was run: the panel, the mode, and a name of its
-    own."""
+    """Returns the figure's panels in each mode in which all of it was run: the panel, the mode, and a name of
+    its own."""
     panels = figure.more["panels_of"]
     drawn = [one for panel in panels for one in panel.get("curves") or panel["points"]]
     scenarios = {scenario for one in drawn for scenario in scenarios_of(one)}
@@ -128,11 +129,11 @@ def _was_run(reading: Reading, scenario: str, mode: str) -> bool:
 
 
 COLUMNS = 2
-"""So many panels stand in a row, unless a figure says how many."""
+"""Panels in a row, unless a figure has its own number."""
 
 
 def width_of(panels: int, columns: int = COLUMNS) -> float:
-    """How wide each of so many panels is, of which no more than `columns` stand in a row."""
+    """Returns the width of each of the panels, with no more than `columns` in a row."""
     columns = min(panels, columns)
     if columns > 2:
         return (WIDTH - _AXIS - 10 - (columns - 1) * _NUMBERS) / columns
@@ -145,7 +146,7 @@ def grid(panels: Sequence[Spec], columns: int = COLUMNS) -> Spec:
     if len(panels) == 1:
         return whole(panels[0])
     shared = {"color": "shared", "strokeDash": "shared", "shape": "shared"}
-    # Frames stand in line, however wide their numbers are.
+    # Frames are aligned, however wide their numbers are.
     spacing = {"row": _BETWEEN, "column": _AXIS + _GAP}
     if columns > 2:
         spacing = {"row": _ROWS, "column": _NUMBERS}
@@ -161,7 +162,7 @@ def grid(panels: Sequence[Spec], columns: int = COLUMNS) -> Spec:
 
 
 def panel_of(name: str, parts: Sequence[Spec], *, width: float, height: float, told: str = "") -> Spec:
-    """One panel: its parts drawn of its own rows, with its name and what is told of it above."""
+    """Returns one panel: its parts drawn from its own rows, with its name and its details above."""
     mine = f"datum.panel == {json.dumps(name, ensure_ascii=False)}"
     spec = {**layer(parts, width=round(width), height=height), "transform": filtered(mine)}
     if name or told:
@@ -174,7 +175,7 @@ def panel_of(name: str, parts: Sequence[Spec], *, width: float, height: float, t
 
 
 def axis_channel(name: str, axis: PanelAxis, domain: tuple[float, float] | None) -> Spec:
-    """The encoding of ``x`` or ``y``."""
+    """Returns the encoding of ``x`` or ``y``."""
     scale: Spec = {"type": "log"} if axis.log else {}
     if domain is not None:
         scale |= {"domain": list(domain), "nice": False}
@@ -208,7 +209,7 @@ def parts_of(
 
     Args:
         kinds: the parts that the panel's rows have.
-        line: how a curve goes from one point to the next.
+        line: interpolation of a curve between points.
         size: of points.
     """
     both, series = {"x": x, "y": y}, series_channels(names)
@@ -240,7 +241,7 @@ def parts_of(
             {
                 "mark": {"type": "point", "filled": False, "size": size, "strokeWidth": 1.1, "opacity": 0.75},
                 "encoding": {**both, "color": series["color"], "shape": series["shape"], "tooltip": tooltip},
-                # Whole where it stands on an axis, which clipping would cut.
+                # Whole where it is on an axis: clipping would cut it.
                 "transform": filtered(*(_within(side, both[side]["scale"]) for side in ("x", "y"))),
             }
         ],
@@ -263,7 +264,7 @@ def parts_of(
 
 
 def _within(side: str, scale: Spec) -> str:
-    """A test of whether a point is inside of what its axis shows."""
+    """Returns a test of whether a point is inside the range of its axis."""
     if "domain" not in scale:
         return "true"
     low, high = scale["domain"]
@@ -271,8 +272,8 @@ def _within(side: str, scale: Spec) -> str:
 
 
 def _name(both: Spec, side: str, colour: str, room: float) -> Spec:
-    """A name beside its place: to the ``right`` or ``left`` of it and above, or ``below`` to the right; of a
-    line that goes ``up``, beside its end."""
+    """Returns a name beside its place: to the ``right`` or ``left`` of it and above, or ``below`` to the
+    right; for a vertical line (``up``), beside its end."""
     mark = {
         "type": "text", "align": "right" if side == "left" else "left",
         "baseline": "top" if side in ("below", "up") else "bottom", "dx": -room if side == "left" else room,
@@ -284,8 +285,8 @@ def _name(both: Spec, side: str, colour: str, room: float) -> Spec:
 def bound_rows(
     name: str, label: str, begin: tuple[float, float], end: tuple[float, float], side: str = "right"
 ) -> PanelRows:
-    """A dashed line, named at its ``right`` or ``left`` end, near the right one (``within``), or beside its
-    upper one (``up``)."""
+    """Returns a dashed line, named at its ``right`` or ``left`` end, near the right one (``within``), or
+    beside its upper one (``up``)."""
     near = (0.95 * end[0] + 0.05 * begin[0], 0.95 * end[1] + 0.05 * begin[1])
     named = {"right": end, "left": begin, "within": near, "up": end}[side]
     beside = {"left": "right", "up": "up"}.get(side, "left")
@@ -294,7 +295,7 @@ def bound_rows(
 
 
 def bounded_words(found: Bounded, unit: str = "", *, digits: int = 2, is_signed: bool = False) -> str:
-    """``0.12 [0.05, 0.20]``, with a unit after it."""
+    """Returns ``0.12 [0.05, 0.20]``, with a unit after it."""
 
     def one(value: float) -> str:
         if is_signed:
@@ -307,7 +308,7 @@ def bounded_words(found: Bounded, unit: str = "", *, digits: int = 2, is_signed:
 
 
 def counted_trials(counts: Sequence[int], lacking: int) -> str:
-    """``n = 158 each; 3 without a value are left out``."""
+    """Returns ``n = 158 each; 3 without a value are left out``."""
     low, high = min(counts), max(counts)
     text = f"n = {low}" if low == high else f"n = {low} to {high}"
     if len(counts) > 1:
@@ -317,5 +318,5 @@ def counted_trials(counts: Sequence[int], lacking: int) -> str:
 
 
 def shown_number(value: float) -> float:
-    """A number of a row."""
+    """Returns a number of a row."""
     return rounded(value, 6)

@@ -1,7 +1,8 @@
-"""A paper's printed results as data: its tables, its figures, and the presets under which it is run."""
+"""A paper's printed results as data: its tables and figures, and how its claims are numbered."""
 
 from __future__ import annotations
 
+import fnmatch
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,6 @@ from importlib import resources
 from typing import Any
 
 from streamgauge.checks.published import published_value
-from streamgauge.scenario import Scenario, override
 
 __all__ = [
     "NumberedClaims",
@@ -19,7 +19,6 @@ __all__ = [
     "PaperFigure",
     "PaperTable",
     "PublishedFlow",
-    "PublishedPresets",
     "PublishedRow",
     "SharesColumn",
     "SharesRow",
@@ -80,7 +79,7 @@ class PaperTable:
 
 @dataclass(frozen=True)
 class SharesColumn:
-    """Trials of which a statement is true."""
+    """Trials for which a statement is true."""
 
     title: str
     that: str
@@ -89,12 +88,12 @@ class SharesColumn:
 
 @dataclass(frozen=True)
 class SharesRow:
-    """Scenarios whose trials are counted together, and what the paper prints of them."""
+    """Scenarios with trials that are counted together, and the paper's printed values of them."""
 
     label: str
     scenarios: tuple[str, ...]
     printed: tuple[str, ...]
-    """Of each column, ``8 (12 %)``."""
+    """Printed value of each column, ``8 (12 %)``."""
 
 
 @dataclass(frozen=True)
@@ -105,9 +104,9 @@ class SharesTable:
     title: str
     caption: str
     rows_of: str
-    """What its rows are."""
+    """Heading of its rows."""
     where: str
-    """A statement: trials of which it is not true are left out. Empty if none are."""
+    """A statement: trials for which it is false are left out. Empty for all trials."""
     columns: tuple[SharesColumn, ...]
     rows: tuple[SharesRow, ...]
 
@@ -125,7 +124,7 @@ class PaperFigure:
     """A figure's form. `draw` is ``rates`` (throughput and loss rate over time), ``jain`` (the index over
     time), ``bars``, ``means`` (of each case, and how long it showed each level), ``distribution`` (of a value
     over trials), ``scatter`` (a point a trial), ``course`` (single trials over time), ``ladders`` (the levels
-    of a population's clips), ``sweep`` (means against what was varied), ``gaps`` (between packets) or
+    of a population's clips), ``sweep`` (means against the varied value), ``gaps`` (between packets) or
     ``sequence`` (numbers of packets against time)."""
 
     id: str
@@ -135,78 +134,61 @@ class PaperFigure:
     note: str
     panels: tuple[Panel, ...]
     more: Mapping[str, Any]
-    """What only this kind of figure has."""
-
-
-@dataclass(frozen=True)
-class PublishedPresets:
-    """Readings of a system that the paper leaves open."""
-
-    system: str
-    parameter: str
-    values: tuple[str, ...]
-    """Those that are compared, each run in full. The first is that of the catalogue."""
-    meaning: Mapping[str, str]
-    besides: tuple[str, ...] = ()
-    """Those that are run by name alone: what is tuned to the paper is not compared with it."""
-
-    @property
-    def known(self) -> tuple[str, ...]:
-        """All of them."""
-        return (*self.values, *self.besides)
-
-    def applied(self, scenario: Scenario, value: str) -> Scenario:
-        """The scenario with every flow of the system set to a preset."""
-        flows = [name for name, flow in scenario.flows.items() if flow.system == self.system]
-        changes = {f"flows.{name}.parameters.{self.parameter}": value for name in flows}
-        return override(scenario, changes) if changes else scenario
+    """Keys of this kind of figure alone."""
 
 
 @dataclass(frozen=True)
 class NumberedClaims:
-    """The names under which the checks of the catalogue have what a paper states: ``W-1`` to ``W-29``."""
+    """Names of a paper's claims in the checks of the catalogue: ``W-1`` to ``W-29``."""
 
     prefix: str
     count: int
 
     @property
     def names(self) -> list[str]:
-        """All of them."""
+        """Returns all of them."""
         return [f"{self.prefix}-{number}" for number in range(1, self.count + 1)]
 
 
 @dataclass(frozen=True)
 class Paper:
-    """What a paper printed."""
+    """Printed values of a paper."""
 
     id: str
     """Its folder in the catalogue."""
     citation: str
     claims: NumberedClaims | None
     """None where its checks have no numbers."""
-    presets: PublishedPresets | None
+    besides: tuple[str, ...]
+    """Globs of scenarios that check its claims in experiments that it never did."""
     tables: tuple[PaperTable | SharesTable, ...]
     figures: tuple[PaperFigure, ...]
 
+    def did(self, scenario: str) -> bool:
+        """Returns whether a scenario is an experiment of the paper."""
+        return not any(fnmatch.fnmatchcase(scenario, one) for one in self.besides)
+
     @property
     def means(self) -> list[PaperTable]:
-        """The tables of means."""
+        """Returns the tables of means."""
         return [table for table in self.tables if isinstance(table, PaperTable)]
 
     def published(self, scenario: str) -> PublishedRow | None:
-        """The table's row of a scenario."""
+        """Returns the table's row of a scenario."""
         return next((row for table in self.means for row in table.rows if row.scenario == scenario), None)
 
 
 def scenarios_of(drawn: Mapping[str, Any]) -> Sequence[str]:
-    """The scenarios of a curve or of points: ``scenario``, or ``scenarios`` whose trials are drawn as one."""
+    """Returns the scenarios of a curve or of points: ``scenario``, or ``scenarios`` with trials that are
+    drawn as one."""
     found: Sequence[str] = drawn["scenarios"] if "scenarios" in drawn else (drawn["scenario"],)
     return found
 
 
 def cases_of(figure: PaperFigure, panel: Mapping[str, Any]) -> list[tuple[float | str, str]]:
-    """The cases of a sweep's panel in their order: where each stands, a number or a name, and its scenario.
-    ``xs`` of the panel, or of the figure, are numbers, or names by what scenarios are called after."""
+    """Returns the cases of a sweep's panel in their order: the place of each, a number or a name, and its
+    scenario. ``xs`` of the panel, or of the figure, are numbers, or names by the part of a scenario's
+    name."""
     xs = panel.get("xs") or figure.more["xs"]
     named = xs.items() if isinstance(xs, Mapping) else ((x, x) for x in xs)
     return [(shown, panel["scenario"].format(x=x)) for x, shown in named]
@@ -214,7 +196,7 @@ def cases_of(figure: PaperFigure, panel: Mapping[str, Any]) -> list[tuple[float 
 
 @cache
 def papers() -> dict[str, Paper]:
-    """Every paper of which tables and figures are kept, by its folder in the catalogue."""
+    """Returns every paper with stored tables and figures, by its folder in the catalogue."""
     found = {}
     for file in (resources.files("streamgauge.report") / "published").iterdir():
         if file.name.endswith(".json"):
@@ -229,19 +211,9 @@ def _paper(data: Mapping[str, Any]) -> Paper:
         id=data["catalogue"],
         citation=data["paper"],
         claims=NumberedClaims(**data["claims"]) if data.get("claims") else None,
-        presets=_presets(data["presets"]) if data.get("presets") else None,
+        besides=tuple(data.get("besides", ())),
         tables=tuple(map(_table, data["tables"])),
         figures=tuple(map(_figure, data["figures"])),
-    )
-
-
-def _presets(data: Mapping[str, Any]) -> PublishedPresets:
-    return PublishedPresets(
-        system=data["system"],
-        parameter=data["parameter"],
-        values=tuple(data["values"]),
-        meaning=data["meaning"],
-        besides=tuple(data.get("besides", ())),
     )
 
 

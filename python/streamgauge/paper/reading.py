@@ -1,5 +1,5 @@
-"""A paper's experiments as they were run under one preset, in every mode of which trials are there, emu on
-each machine by itself (`streamgauge.paper.machines`)."""
+"""A paper's experiments as they were run under one reading, in every mode with trials, emu on each machine by
+itself (`streamgauge.paper.machines`)."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from streamgauge.checks import CheckResult
 from streamgauge.paper.machines import HERE, in_order, mode_on, words_of
 from streamgauge.report.model import Entry, LoadedTrial, gather
 from streamgauge.scenario import Scenario
+from streamgauge.scenario.settings import taken_apart
 from streamgauge.systems.registry import Mode
 
 __all__ = ["Reading", "read"]
@@ -23,10 +24,10 @@ __all__ = ["Reading", "read"]
 
 @dataclass(frozen=True)
 class Reading:
-    """One preset's trials, verdicts and what was asked of them besides."""
+    """One reading's trials, verdicts and further requested values."""
 
-    preset: str
-    """Empty where a paper has none."""
+    name: str
+    """Empty where a paper has one alone."""
     meaning: str
     entries: tuple[Entry, ...]
     mutants: tuple[MutantResult, ...] | None
@@ -38,7 +39,7 @@ class Reading:
     """Time of this run's trials and checks, loading included, without mutants, alternatives and figures."""
     out: Path
     kept: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
-    """What `streamgauge.paper.gathering` has read of the trials, by paper."""
+    """Values that `streamgauge.paper.gathering` has read of the trials, by paper."""
 
     @cached_property
     def by_id(self) -> dict[str, Entry]:
@@ -47,59 +48,62 @@ class Reading:
 
     @property
     def modes(self) -> list[str]:
-        """Modes of which there are trials, as columns stand."""
+        """Returns modes that have trials, in the order of columns."""
         return in_order(group.mode for entry in self.entries for group in entry.groups)
 
     def words(self, mode: str) -> str:
-        """What a mode's column is called."""
+        """Returns the name of a mode's column."""
         return words_of(mode, self.modes)
 
     @property
     def checks(self) -> list[CheckResult]:
-        """Every verdict."""
+        """Returns every verdict."""
         return [check for entry in self.entries for check in entry.checks]
 
 
 def read(
     results: Sequence[CampaignResult],
-    preset: str,
+    name: str,
     meaning: str,
     *,
     wall_s: float,
     folders: Mapping[str, Path] | None = None,
+    settings: Sequence[str] = (),
     mutants: Sequence[MutantResult] | None = None,
     alternatives: Sequence[Alternative] | None = None,
 ) -> Reading:
-    """What one run or several left, and beside it what lies in their folders of the same scenarios in other
-    modes and on other machines.
+    """Reads the results of one run or several, and trials of the same scenarios in other modes and on other
+    machines in their folders.
 
     Args:
         results: of the runs, each in one of the folders.
-        preset: under which they ran.
+        name: of the reading under which they ran.
         meaning: its, in words.
         wall_s: how long they took.
+        settings: that name the reading in records; empty if it is the scenarios as they are written.
         folders: by machine; that of the first result alone if not given, as this machine's.
         mutants: of their checks.
-        alternatives: to what they assume.
+        alternatives: to their assumptions.
     """
     folders = folders or {HERE: results[0].out}
     scenarios = {scenario.id: scenario for result in results for scenario in result.scenarios}
     entries: dict[str, list[Entry]] = {}
     for machine, folder in folders.items():
         here = [result for result in results if result.out == folder]
-        mine = [trial for result in here for trial in _made(result)]
+        mine = [trial for result in here for trial in _made(result, settings)]
         ran = {trial.mode for trial in mine}
         others = [
             trial
-            for trial in _beside(folder, ran)
+            for trial in _beside(folder, ran, settings)
             if _same(trial, scenarios) and (machine == HERE or trial.mode == "emu")
         ]
         known = here[0].checks if len(here) == 1 and not others else None
         for entry in gather([*mine, *others], known) if mine or others else ():
-            entries.setdefault(entry.id, []).append(_on(entry, machine))
+            made = _on(entry, machine)
+            entries.setdefault(made.id, []).append(made)
     order = list(scenarios)
     return Reading(
-        preset=preset,
+        name=name,
         meaning=meaning,
         entries=tuple(_joined(entries[id_]) for id_ in sorted(entries, key=order.index)),
         mutants=None if mutants is None else tuple(mutants),
@@ -111,8 +115,8 @@ def read(
     )
 
 
-def _made(result: CampaignResult) -> list[LoadedTrial]:
-    """The trials of a run."""
+def _made(result: CampaignResult, settings: Sequence[str]) -> list[LoadedTrial]:
+    """Returns the trials of a run."""
     as_run = {
         (scenario.id, mode): scenario.in_mode(mode).normalised()
         for scenario in result.scenarios
@@ -126,6 +130,7 @@ def _made(result: CampaignResult) -> list[LoadedTrial]:
                 "mode": outcome.job.mode,
                 "seed": outcome.job.seed,
                 "replaces": outcome.job.replaces,
+                "set": list(settings),
                 "validity": {"valid": outcome.valid, "why": list(outcome.why)},
             },
             provenance={},
@@ -137,16 +142,17 @@ def _made(result: CampaignResult) -> list[LoadedTrial]:
 
 
 def _on(entry: Entry, machine: str) -> Entry:
-    """The same with modes as tables name them."""
+    """Returns the same with modes as tables name them."""
     return replace(
         entry,
+        id=taken_apart(entry.id)[0],
         groups=tuple(replace(group, mode=mode_on(group.mode, machine)) for group in entry.groups),
         checks=tuple(replace(check, mode=mode_on(check.mode, machine)) for check in entry.checks),
     )
 
 
 def _joined(entries: Sequence[Entry]) -> Entry:
-    """One scenario's trials and verdicts of all machines."""
+    """Returns one scenario's trials and verdicts of all machines."""
     groups = {group.mode: group for entry in entries for group in entry.groups}
     checks = [check for entry in entries for check in entry.checks]
     modes, ids = in_order(groups), list(dict.fromkeys(check.id for check in checks))
@@ -155,18 +161,18 @@ def _joined(entries: Sequence[Entry]) -> Entry:
     return replace(entries[0], groups=tuple(groups[mode] for mode in modes), checks=tuple(checks))
 
 
-def _beside(folder: Path, modes: set[str]) -> list[LoadedTrial]:
+def _beside(folder: Path, modes: set[str], settings: Sequence[str]) -> list[LoadedTrial]:
     """Trials in the folder that these runs did not make: of other modes."""
     others = (one for one in sweep(folder) if one.parent.name.partition("=")[2] not in modes)
-    # Nothing else lies in the folder of a machine and what was set, so that it need not be said of each.
+    # Nothing else lies in the folder of a machine and of settings by hand, which need not be repeated.
     return [
-        replace(trial, header={**trial.header, "set": [], "set_with": []}, provenance={})
+        replace(trial, header={**trial.header, "set": list(settings), "set_with": []}, provenance={})
         for trial in load_trials(others)
     ]
 
 
 def _same(trial: LoadedTrial, scenarios: Mapping[str, Scenario]) -> bool:
-    """Whether a trial is of one of these scenarios as they are now."""
+    """Returns whether a trial is of one of these scenarios as they are now."""
     scenario = scenarios.get(trial.scenario)
     if scenario is None:
         return False

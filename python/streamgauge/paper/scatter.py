@@ -33,7 +33,7 @@ __all__ = ["draw_scatter"]
 
 _HEIGHT, _LOW = 380, 220
 _SQUARE = 1.2
-"""How much wider than high a panel is whose axes are the same."""
+"""Width over height of a panel with two equal axes."""
 
 
 def draw_scatter(figure: PaperFigure, reading: Reading, trials: Gathered) -> DrawnPanels | None:
@@ -127,7 +127,7 @@ def _points(
 
 
 def _beyond(rows: PanelRows, x_axis: PanelAxis, y_axis: PanelAxis) -> int:
-    """How many points lie outside of what the axes show."""
+    """Returns the number of points outside the range of the axes."""
 
     def is_outside(value: float, axis: PanelAxis) -> bool:
         return axis.domain is not None and not axis.domain[0] <= value <= axis.domain[1]

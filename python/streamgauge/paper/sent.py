@@ -1,4 +1,5 @@
-"""What figures of single packets need of a trial, kept beside its metrics: when a flow's own were sent."""
+"""Data that figures of single packets need of a trial, kept beside its metrics: the times at which a flow's
+own were sent."""
 
 from __future__ import annotations
 
@@ -48,12 +49,12 @@ class SentPackets:
         _taken(directory, self.flows).write_parquet(directory / FILE, compression="zstd")
 
     def has(self, directory: Path) -> bool:
-        """Whether they are known, by that file or by the packets themselves, beside metrics."""
+        """Returns whether they are known, by that file or by the packets themselves, beside metrics."""
         return has_metrics(directory) and ((directory / PACKETS).exists() or _read(directory) is not None)
 
 
 def flows_of_packets(paper: Paper) -> dict[str, tuple[str, ...]]:
-    """The flows of whose packets the paper's figures are drawn, by scenario."""
+    """Returns the flows with packets that the paper's figures show, by scenario."""
     found: dict[str, tuple[str, ...]] = {}
     for figure in paper.figures:
         if figure.draw in _OF_PACKETS:
@@ -65,7 +66,7 @@ def flows_of_packets(paper: Paper) -> dict[str, tuple[str, ...]]:
 
 
 def sent_packets(directory: Path, flow: str) -> SentTimes | None:
-    """A flow's packets in a trial's folder; None if nothing of packets was kept there."""
+    """Returns a flow's packets in a trial's folder; None if nothing of packets was kept there."""
     table = _read(directory)
     if table is None:
         if not (directory / PACKETS).exists():
@@ -85,13 +86,13 @@ def _read(directory: Path) -> pl.DataFrame | None:
 
 
 def _taken(directory: Path, flows: Sequence[str]) -> pl.DataFrame:
-    """The packets of a record in a row each, in the order of `_COLUMNS`."""
+    """Returns the packets of a record in a row each, in the order of `_COLUMNS`."""
     trial = prepare(Record.open(directory), None, None)
     offered, own = trial.offered[DOWN], own_packets(trial)
     tables = []
     for row, info in enumerate(trial.flows):
         if info.name in flows:
-            # Of the same time in the order of their numbers, which is the record's own of sending.
+            # At equal times, by their numbers, which is the record's own order of sending.
             mine = own[row][np.lexsort((offered["pkt"][own[row]], offered.times_ns[own[row]]))]
             tables.append(
                 pl.DataFrame(

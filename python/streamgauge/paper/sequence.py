@@ -29,8 +29,8 @@ _NAMES = ("sent for the first time", "sent again")
 
 
 def draw_sequence(figure: PaperFigure, reading: Reading) -> DrawnPanels | None:
-    """Panel by panel as `figure.more` has them: of the valid trial with the lowest seed whose packets were
-    kept. None if there is none."""
+    """Draws panel by panel as `figure.more` has them: the valid trial with the lowest seed that has its
+    packets. None if there is none."""
     panels = across(figure, reading)
     if not panels:
         return None

@@ -18,21 +18,21 @@ __all__ = ["Counted", "SharesLine", "shares_json", "shares_of", "shares_text"]
 
 @dataclass(frozen=True)
 class Counted:
-    """Trials of which a statement is true."""
+    """Trials for which a statement is true."""
 
     count: int
     n: int
-    """Of so many that have an answer and are not left out."""
+    """Number of trials that have an answer and are not left out."""
     share: Bounded | None
     """None if there are none."""
 
     def __str__(self) -> str:
-        """``7 (5 %)``; – if there are no trials."""
+        """Returns ``7 (5 %)``; – if there are no trials."""
         return "–" if self.share is None else f"{self.count} ({100 * self.share.value:.0f} %)"
 
     @property
     def interval(self) -> str:
-        """``[3, 9] %``."""
+        """Returns ``[3, 9] %``."""
         if self.share is None:
             return ""
         return f"[{100 * self.share.low:.0f}, {100 * self.share.high:.0f}] %"
@@ -48,11 +48,11 @@ class SharesLine:
     n: int
     """Trials that are counted."""
     left_out: int
-    """Trials of which the table's ``where`` is not true."""
+    """Trials for which the table's ``where`` is false."""
 
 
 def shares_of(table: SharesTable, paper: Paper, reading: Reading, mode: str) -> list[SharesLine]:
-    """The table's lines with what was counted in a mode."""
+    """Returns the table's lines with the counts of a mode."""
     found = gathered(paper, reading)
     lines = []
     for row in table.rows:
@@ -77,10 +77,10 @@ def shares_of(table: SharesTable, paper: Paper, reading: Reading, mode: str) -> 
 
 
 def shares_text(table: SharesTable, paper: Paper, reading: Reading, columns: int | None) -> str:
-    """The table for a terminal."""
+    """Returns the table for a terminal."""
     modes = reading.modes
     told = [reading.words(modes[0])] if len(modes) == 1 else []
-    told += [f"preset {reading.preset}"] if reading.preset else []
+    told += [f"reading {reading.name}"] if reading.name else []
     where = f"{', '.join(told)}; " if told else ""
     head = f"{table.title} beside ours ({where}with 95 % intervals by clips)"
     together = 1 + 2 * len(modes)
@@ -108,7 +108,7 @@ def shares_text(table: SharesTable, paper: Paper, reading: Reading, columns: int
 
 
 def shares_json(table: SharesTable, paper: Paper, readings: Sequence[Reading]) -> dict[str, Any]:
-    """A table with every preset's and mode's numbers."""
+    """Returns a table with every reading's and mode's numbers."""
     by_reading = [
         (reading, mode, shares_of(table, paper, reading, mode))
         for reading in readings
@@ -123,7 +123,7 @@ def shares_json(table: SharesTable, paper: Paper, readings: Sequence[Reading]) -
                 share = one.share
                 measured.append(
                     {
-                        "preset": reading.preset or None,
+                        "reading": reading.name or None,
                         **mode_json(mode),
                         "count": one.count,
                         "n": one.n,

@@ -1,4 +1,4 @@
-"""A paper's figure of a sweep: what was measured against what was varied, a line a series."""
+"""A paper's figure of a sweep: measured against varied values, a line a series."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from streamgauge.report.vega import Spec, channel, filtered
 __all__ = ["SWEEP_COLUMNS", "draw_sweep"]
 
 SWEEP_COLUMNS = ("panel", "series", "whose", "x", "value", "low", "high", "label")
-"""Of a figure's rows. `whose` is a mode, ``paper``, ``bound`` for what is drawn to compare with, or where a
-name of one of the last two stands; `x` is a number, or the name of a case."""
+"""Columns of a figure's rows. `whose` is a mode, ``paper``, ``bound`` for references, or the place of a name
+of one of the last two; `x` is a number, or the name of a case."""
 _COLOURS = (BLUE, VERMILION, GREEN)
 _GREY = "#777777"
 _LINE: Spec = {"type": "line", "strokeDash": [4, 3], "strokeWidth": 1.1, "color": _GREY, "clip": True}
@@ -46,21 +46,21 @@ _DIAMOND: Spec = {
     "color": INK,
 }  # fmt: skip
 _BESIDE = 3
-"""Lines stand so many pixels apart."""
+"""Pixels between lines."""
 _SIDES: dict[str, Spec] = {
     "above": {"dx": -8, "dy": -3},
     "below": {"dx": -8, "dy": 3, "baseline": "top"},
     "right": {"dx": 9, "align": "left", "baseline": "middle"},
     "right below": {"dx": 5, "dy": 2, "align": "left", "baseline": "top"},
 }
-"""Where a name stands beside its place."""
+"""Place of a name beside its point."""
 _HEIGHT = 165
 _ROOM = 1.1
-"""A panel is so much higher than what stands in it."""
+"""Height of a panel over that of its contents."""
 _BARS = 2.0
-"""So far above the highest mean bars are drawn."""
+"""Distance of bars above the highest mean."""
 _WHOLE = 104.0
-"""The top of what is at most 100 %."""
+"""Top of the axis for values of at most 100 %."""
 Rows = list[tuple[Any, ...]]
 
 
@@ -166,7 +166,7 @@ def _chart(
     modes: Sequence[str],
     width: float,
 ) -> Spec:
-    """A panel; the rows of what it is compared with are added to its own."""
+    """Draws a panel; adds the rows of its references to its own."""
     axis, x_axis, name = axis_of(panel["y"]), axis_of(figure.more["x"]), panel["label"]
     xs: list[Any] = [x for x, _ in cases_of(figure, panel)]
     is_number = all(isinstance(x, int | float) for x in xs)
@@ -200,7 +200,7 @@ def _chart(
 
 
 def _bound(name: str, label: str, begin: tuple[Any, float], end: tuple[Any, float]) -> Rows:
-    """A line to compare with, named at its end."""
+    """Returns a line to compare with, named at its end."""
     places = [("bound", begin), ("bound", end), ("bound name", end)]
     return [(name, "", part, x, shown_number(y), None, None, label) for part, (x, y) in places]
 
@@ -208,7 +208,8 @@ def _bound(name: str, label: str, begin: tuple[Any, float], end: tuple[Any, floa
 def _parts(
     x: Spec, y: Spec, names: Sequence[str], whose: Sequence[str], kinds: set[str], *, is_joined: bool
 ) -> list[Spec]:
-    """What a panel is compared with, lines from case to case, means with their bars, and the paper's text."""
+    """Returns the references of a panel, lines from case to case, means with their bars, and the paper's
+    text."""
     both = {"x": x, "y": y}
     legend: Spec = {"title": None, "orient": "top", "symbolType": "stroke", "symbolSize": 300}
     colours = {"domain": list(names), "range": list(_COLOURS[: len(names)])}
@@ -228,7 +229,7 @@ def _parts(
         channel("label:N", title="which"),
     ]  # fmt: skip
     lines = [(name, mode) for name in names for mode in whose]
-    # Means of one place stand beside one another.
+    # Means of one place are side by side.
     beside = [
         (
             _BESIDE * (2 * at - len(lines) + 1) / 2,

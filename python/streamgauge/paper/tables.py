@@ -24,7 +24,7 @@ _KEYS = {"jain": "jain"} | {metric: key for key, (metric, what) in FLOW_KEYS.ite
 
 @dataclass(frozen=True)
 class Line:
-    """A line: published and ours by metric, canonical. The index stands on an experiment's first."""
+    """A line: published and ours by metric, canonical. The index is on an experiment's first."""
 
     experiment: str
     label: str
@@ -37,7 +37,7 @@ class Line:
 
 
 def lines_of(table: PaperTable, reading: Reading, mode: str) -> list[Line]:
-    """The table's lines with what was measured in a mode."""
+    """Returns the table's lines with the measurements of a mode."""
     made = []
     for row in table.rows:
         entry = reading.by_id.get(row.scenario)
@@ -45,7 +45,7 @@ def lines_of(table: PaperTable, reading: Reading, mode: str) -> list[Line]:
         for index, flow in enumerate(row.flows):
             published = dict(flow.values)
             if {"throughput", "loss_rate"} <= set(published):
-                # What a paper's rates make.
+                # Derived from a paper's rates.
                 published["loss"] = published["loss_rate"] / published["throughput"]
             metrics = [column.metric for column in table.columns if column.metric != "jain"]
             ours = {name: group.over(name, flow.flow) if group else None for name in metrics}
@@ -68,7 +68,7 @@ def lines_of(table: PaperTable, reading: Reading, mode: str) -> list[Line]:
 
 
 def theirs(line: Line, column: TableColumn) -> str:
-    """A published number as the tables print it; empty where there is none."""
+    """Returns a published number as the tables print it; empty where there is none."""
     value = line.published.get(column.metric)
     if value is None:
         return ""
@@ -76,7 +76,7 @@ def theirs(line: Line, column: TableColumn) -> str:
 
 
 def ours(line: Line, column: TableColumn) -> tuple[str, str]:
-    """Our mean, and half its interval; both empty where there is nothing to compare."""
+    """Returns our mean, and half its interval; both empty where there is nothing to compare."""
     found = line.ours.get(column.metric)
     if found is None:
         return ("–" if column.metric in line.published else "", "")
@@ -86,7 +86,7 @@ def ours(line: Line, column: TableColumn) -> tuple[str, str]:
 
 
 def tables_text(paper: Paper, reading: Reading, columns: int | None = None) -> str:
-    """All tables for a terminal, one after another, none wider than `columns`."""
+    """Returns all tables for a terminal, one after another, none wider than `columns`."""
     return "\n\n".join(
         shares_text(table, paper, reading, columns)
         if isinstance(table, SharesTable)
@@ -99,11 +99,11 @@ def _means_text(table: PaperTable, reading: Reading, columns: int | None) -> str
     modes = reading.modes
     by_mode = [lines_of(table, reading, mode) for mode in modes]
     counts = {mode: _counted(lines) for mode, lines in zip(modes, by_mode, strict=True)}
-    preset = f"preset {reading.preset}" if reading.preset else ""
+    name = f"reading {reading.name}" if reading.name else ""
     if len(modes) == 1:
-        told = ", ".join(part for part in (reading.words(modes[0]), preset) if part) + f"; {counts[modes[0]]}"
+        told = ", ".join(part for part in (reading.words(modes[0]), name) if part) + f"; {counts[modes[0]]}"
     else:
-        told = "; ".join(part for part in (preset, ", ".join(f"{m} {counts[m]}" for m in modes)) if part)
+        told = "; ".join(part for part in (name, ", ".join(f"{m} {counts[m]}" for m in modes)) if part)
     head = f"{table.title} beside ours ({told}, ± half the 95 % interval)"
     ours_are = modes if len(modes) > 1 else ["ours"]
     rows: list[list[str]] = [
@@ -123,13 +123,13 @@ def _means_text(table: PaperTable, reading: Reading, columns: int | None) -> str
 
 
 def _counted(lines: Sequence[Line]) -> str:
-    """Of how many trials they are: ``n = 0 to 3``."""
+    """Returns the number of their trials: ``n = 0 to 3``."""
     counts = {line.n for line in lines}
     return f"n = {min(counts)}" if len(counts) == 1 else f"n = {min(counts)} to {max(counts)}"
 
 
 def table_json(table: PaperTable | SharesTable, paper: Paper, readings: Sequence[Reading]) -> dict[str, Any]:
-    """A table with every preset's and mode's numbers; keys end in their unit."""
+    """Returns a table with every reading's and mode's numbers; keys end in their unit."""
     if isinstance(table, SharesTable):
         return shares_json(table, paper, readings)
 
@@ -153,7 +153,7 @@ def table_json(table: PaperTable | SharesTable, paper: Paper, readings: Sequence
                     for metric, value in found.ours.items()
                     if value is not None
                 }
-                measured.append({"preset": reading.preset or None, **mode_json(mode), **numbers})
+                measured.append({"reading": reading.name or None, **mode_json(mode), **numbers})
         published = {_KEYS[metric]: plain(metric, value) for metric, value in line.published.items()}
         lines.append(
             {
