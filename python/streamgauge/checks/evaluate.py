@@ -72,7 +72,7 @@ from streamgauge.scenario.recorded import members_of
 
 
 class TrialLike(Protocol):
-    """What every trial says of itself, also one that left nothing to measure."""
+    """Header of every trial, also of one without measurements."""
 
     @property
     def scenario(self) -> str: ...
@@ -95,20 +95,21 @@ class InvalidTrial:
     seed: int
     why: tuple[str, ...]
     replaced_by: int | None = None
-    """The seed of the trial that stands for it, if one does: then it does not count as invalid."""
+    """Seed of the trial that replaces it, if one does: then it does not count as invalid."""
     valid: bool = False
 
 
 def evaluate_all(
     scenarios: Iterable[Any], trials: Sequence[TrialLike], *, settings: Sequence[str] = ()
 ) -> list[CheckResult]:
-    """Every check of every scenario, once per mode in which the scenario has trials and the check applies.
+    """Returns every check of every scenario, once per mode in which the scenario has trials and the check
+    applies.
 
     Args:
         scenarios: `streamgauge.scenario.Scenario` objects, or mappings in their normalised form.
         trials: metrics or readings of all trials, valid or not; those of scenarios that checks refer to
             included.
-        settings: what was set in the scenarios: published numbers are those of the scenarios as they ship.
+        settings: settings of the scenarios: published numbers are those of the shipped scenarios.
     """
     results = []
     groups = _Groups(trials)
@@ -139,15 +140,15 @@ def evaluate(
     *,
     members: int | None = None,
 ) -> CheckResult:
-    """One check's verdict in one mode.
+    """Returns one check's verdict in one mode.
 
     Args:
         name: the check's id.
         check: its normalised form: `that`, `origin`, and the rest of `streamgauge.scenario.Check`.
-        scenario: the id of the scenario that it stands in.
+        scenario: the id of its scenario.
         mode: ``sim`` or ``emu``; trials of the other mode are left aside.
         trials: metrics or readings of trials, of this and of other scenarios.
-        members: how many the scenario's population has, each played in turn; None without one.
+        members: number of the members of the scenario's population, each played in turn; None without one.
 
     Raises:
         ExpressionError: if `that` is not in the grammar.
@@ -276,7 +277,8 @@ class _Groups:
 
 
 def _repetitions(groups: Mapping[str, _Group]) -> list[Repetition]:
-    """What is compared: each valid trial of one scenario, each seed that is valid in all of several."""
+    """Returns the units of comparison: each valid trial of one scenario, each seed that is valid in all of
+    several."""
     if len(groups) == 1:
         ((key, group),) = groups.items()
         return [{key: trial} for trial in group.valid]
@@ -286,7 +288,7 @@ def _repetitions(groups: Mapping[str, _Group]) -> list[Repetition]:
 
 
 def _replaced(groups: Mapping[str, _Group]) -> str:
-    """Says so if a trial stands for another that was invalid."""
+    """Returns a remark if a trial replaces another that was invalid."""
     count = sum(group.replaced for group in groups.values())
     if not count:
         return ""
@@ -294,7 +296,7 @@ def _replaced(groups: Mapping[str, _Group]) -> str:
 
 
 def _unpaired(groups: Mapping[str, _Group], pairs: int) -> str:
-    """Says so if a valid trial has no partner."""
+    """Returns a remark if a valid trial has no partner."""
     if all(len(group.valid) == pairs for group in groups.values()):
         return ""
     seeds = "1 seed is" if pairs == 1 else f"{pairs} seeds are"
@@ -302,8 +304,8 @@ def _unpaired(groups: Mapping[str, _Group], pairs: int) -> str:
 
 
 def _told(expression: Expression, repetitions: list[Repetition]) -> dict[Reference, Dimension]:
-    """The dimensions of the events that an expression reads, as the trials tell them; those of which no trial
-    does are left out.
+    """Returns the dimensions of the events that an expression reads, as in the trials; those in no trial are
+    left out.
 
     Raises:
         Unmeasurable: if trials disagree.
@@ -331,7 +333,7 @@ def _told(expression: Expression, repetitions: list[Repetition]) -> dict[Referen
 
 @dataclass(frozen=True)
 class _WithCounts:
-    """A trial in which what was not said was said 0 times, of events that other trials know."""
+    """A trial that counts missing events as 0, for events that other trials have."""
 
     trial: TrialMetrics | Read
     counts: frozenset[str]
@@ -350,8 +352,8 @@ class _WithCounts:
 
 
 def _with_counts(expression: Expression, repetitions: list[Repetition]) -> list[Repetition]:
-    """The repetitions, in which an event that is counted counts as 0 where it was not said, if it was said in
-    any other: a player speaks of what happens, and one that never says it at all may not know the word."""
+    """Returns the repetitions, where a counted event counts as 0 if it is missing, provided any other has it:
+    a player reports events as they happen, and one that never reports an event at all may not support it."""
     counted: dict[str, set[str]] = {}
     for scenario, leaf in leaves(expression.root):
         if is_count(leaf) and any(_has(leaf, repetition[scenario]) for repetition in repetitions):
@@ -423,7 +425,7 @@ class _Judge:
             elif operator in ("<=", "<"):
                 holds, margin = _side(margin_of(-differences), strictly=operator == "<")
             elif operator == "==" and node.within is not None:
-                # Of the two sides the one with less room tells how near it was.
+                # The side with less room shows how near it was.
                 sides = [
                     _side(margin_of(within - differences), strictly=False),
                     _side(margin_of(within + differences), strictly=False),
@@ -435,15 +437,15 @@ class _Judge:
                 holds = holds if operator == "==" or holds is None else not holds
         except Unmeasurable as error:
             return Compared(str(node), None, None, None, None, str(error))
-        # The side that was measured comes first in words, also in `0.5 % <= loss.a`.
+        # The measured side is first in words, also in `0.5 % <= loss.a`.
         if _is_constant(node.left):
             a, b = b, a
         room = Value(f"margin of {node}", margin, dimension)
         return Compared(str(node), holds, a, b, room, _tell(node, holds, a, b, room))
 
     def _sides(self, node: Relation) -> tuple[tuple[Floats, Floats], _Spread, _Spread]:
-        """Both sides, of each trial, or of all trials and of each resample; what interval such have, and what
-        their margin has."""
+        """Returns both sides, of each trial, or of all trials and of each resample; the interval of such, and
+        that of their margin."""
         text = str(node)
         if has_trials(node):
             left, right = self.over.value(node.left), self.over.value(node.right)
@@ -456,7 +458,7 @@ class _Judge:
 
 
 def _is_constant(node: Term) -> bool:
-    """Whether nothing in it is measured."""
+    """Returns whether nothing in it is measured."""
     return not any(isinstance(part, Reference) for part in node.walk())
 
 
@@ -513,7 +515,7 @@ def _tell(node: Relation, holds: bool | None, measured: Value, bound: Value, mar
 
 
 def _deciding(comparisons: list[Compared], holds: bool | None) -> Compared:
-    """The comparison that made the verdict; for a pass, the one with the least room."""
+    """Returns the comparison that made the verdict; for a pass, the one with the least room."""
     same = [compared for compared in comparisons if compared.holds is holds] or comparisons
     if holds is not True:
         return same[0]
@@ -530,7 +532,7 @@ def _deciding(comparisons: list[Compared], holds: bool | None) -> Compared:
 def _terms(
     expression: Expression, repetitions: list[Repetition], told: Told, over: OverTrials
 ) -> dict[str, Value]:
-    """Every outermost metric or function of metrics."""
+    """Returns every outermost metric or function of metrics."""
     found: dict[str, Value] = {}
 
     def visit(node: Node) -> None:
