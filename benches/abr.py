@@ -1,11 +1,11 @@
-"""What adaptive sessions cost: one of ten minutes step by step, and a thousand of them over rules and traces.
+"""Cost of adaptive sessions: one of ten minutes step by step, and a thousand of them over rules and traces.
 
-    python benches/abr.py [--sessions N] [--seconds S]
+    python benches/abr.py [--sessions N] [--seconds S] [--json]
 
-The first part is one session of 600 s in segments of 2 s over a link of 1 to 5 Mbit/s, with packets, of which
-nothing but the metrics are kept. The second is one campaign of ten rules over N/10 links that a Markov chain
-draws, 300 kbit/s to 6 Mbit/s, each session S seconds long. CPU time counts every thread and process; wall
-time means something on an idle machine alone.
+The first part is one session of 600 s in segments of 2 s over a link of 1 to 5 Mbit/s, with packets; only the
+metrics are kept. The second is one campaign of ten rules over N/10 links that a Markov chain draws, 300
+kbit/s to 6 Mbit/s, each session S seconds long. CPU time counts every thread and process; wall time means
+something on an idle machine alone.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from figures import document
 from streamgauge import _native
 from streamgauge.campaign import run
 from streamgauge.metrics import compute
@@ -50,7 +51,7 @@ until: {{time: {seconds} s}}
 
 
 def scenario(id_: str, rule: str, steps: list[tuple[float, float]], seconds: int) -> Scenario:
-    """A session at that rule over a link of those rates, Mbit/s, from those times on, s."""
+    """Returns a session at that rule over a link of those rates, Mbit/s, from those times on, s."""
     said = ", ".join(f"{{at: {at:g} s, rate: {rate:g} Mbit/s}}" for at, rate in steps)
     text = SCENARIO.format(id=id_, rule=rule, steps=said, seconds=seconds, ladder=LADDER)
     (made,) = from_text(text, file=f"{id_}.yaml")
@@ -58,7 +59,7 @@ def scenario(id_: str, rule: str, steps: list[tuple[float, float]], seconds: int
 
 
 def drawn(number: int, seconds: int) -> list[tuple[float, float]]:
-    """A link's rates: each second it moves to another level with probability 1/8."""
+    """Returns a link's rates: each second it moves to another level with probability 1/8."""
     draws = random.Random(f"abr {number}")
     steps = [(0.0, draws.choice(LEVELS_MBPS))]
     for second in range(1, seconds):
@@ -73,8 +74,8 @@ def cpu_s() -> float:
     return sum(one.ru_utime + one.ru_stime for one in used)
 
 
-def one_session(folder: Path) -> None:
-    """Prints what a session of ten minutes costs, by its steps, in the best of several rounds."""
+def one_session(folder: Path, *, as_json: bool) -> None:
+    """Prints the CPU time of a session of ten minutes, by its steps, in the best of several rounds."""
     rates = [(100.0 * at, rate) for at, rate in enumerate((5, 1, 3, 2, 5, 1))]
     made = scenario("bench/session", "dashjs-dynamic", rates, 600)
     plan = lower(made, "sim", 1, keep="metrics")
@@ -102,6 +103,11 @@ def one_session(folder: Path) -> None:
         began = time.process_time()
         compute(Record.open(whole), made)
         found["metrics"].append(time.process_time() - began)
+    if as_json:
+        print(
+            document("ms", {f"a session of 600 s, {step}": 1e3 * min(took) for step, took in found.items()})
+        )
+        return
     print("one session of 600 s, 2 s segments, 1 to 5 Mbit/s, ms CPU, least of", ROUNDS)
     for step, took in found.items():
         print(f"  {step:10}{1e3 * min(took):8.1f}")
@@ -111,9 +117,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--sessions", type=int, default=1000)
     parser.add_argument("--seconds", type=int, default=180)
+    parser.add_argument("--json", action="store_true", help="the first part alone")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        one_session(Path(folder))
+        one_session(Path(folder), as_json=asked.json)
+        if asked.json:
+            return
         links = [drawn(number, asked.seconds) for number in range(max(1, asked.sessions // len(RULES)))]
         made = [
             scenario(f"bench/{rule}-{number}", rule, steps, asked.seconds)

@@ -1,4 +1,4 @@
-"""What a simulated trial costs, step by step, and how many a campaign does in a second.
+"""Cost of a simulated trial, step by step, and the trials of a campaign in a second.
 
     python benches/campaign.py [--trials N] [SCENARIO ...]
     python benches/campaign.py --scale 10000 [SCENARIO ...]
@@ -92,7 +92,7 @@ def steps(scenarios: list[Scenario], trials: int, folder: Path) -> None:
 
 @dataclass(frozen=True)
 class Used:
-    """What this process and its children used so far."""
+    """Wall and CPU time of this process and its children until now."""
 
     wall_s: float
     cpu_s: float
@@ -105,7 +105,7 @@ class Used:
 
 
 def campaign(scenarios: list[Scenario], trials: int, folder: Path) -> None:
-    """Prints what a whole campaign costs, on all cores."""
+    """Prints the cost of a whole campaign, on all cores."""
     modes: dict[str, Sequence[Mode]] = {scenario.id: ["sim"] for scenario in scenarios}
     run(scenarios, modes, folder / "warm", repeat=1)
     before = Used.now()
@@ -119,12 +119,12 @@ def campaign(scenarios: list[Scenario], trials: int, folder: Path) -> None:
 
 
 def cores() -> int:
-    """How many this process may use."""
+    """Returns how many this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def scale(scenarios: list[Scenario], trials: int, folder: Path) -> None:
-    """Prints time and memory of one campaign of so many trials, and of doing nothing in it."""
+    """Prints time and memory of one campaign of `trials` trials, and of doing nothing in it."""
     modes: dict[str, Sequence[Mode]] = {scenario.id: ["sim"] for scenario in scenarios}
     repeat = -(-trials // len(scenarios))
     for what in ("anew", "again"):

@@ -1,4 +1,4 @@
-"""Dask on workers of this machine beside processes of it: trials/s, and what goes through the scheduler.
+"""Dask on workers of this machine beside processes of it: trials/s, and bytes through the scheduler.
 
     python benches/cluster.py [--trials N] [--workers N] [--rounds N] [SCENARIO]
 
@@ -100,7 +100,7 @@ def by_dask(cluster: Cluster, jobs: Sequence[Job], watcher: Watcher) -> None:
 
 
 def sizes(scenario: Scenario, folder: Path) -> None:
-    """Prints what goes through the scheduler, and what a trial leaves."""
+    """Prints the bytes through the scheduler, and the size of a trial's files."""
     jobs = jobs_for(scenario, "sim", folder / "sizes", first_seed=1, repeat=101)
     task = tasks_of("metrics", {})
 
@@ -118,7 +118,7 @@ def sizes(scenario: Scenario, folder: Path) -> None:
 
 
 def empty(value: Any) -> Any:
-    """A task that does nothing."""
+    """Returns a task that does nothing."""
     return value
 
 

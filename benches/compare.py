@@ -1,6 +1,6 @@
-"""What comparing costs beyond running: rows judged a second, of synthetic readings.
+"""Cost of comparing beyond running: rows judged a second, of synthetic readings.
 
-    python benches/compare.py [--subjects 6] [--scenarios 10] [--trials 10]
+    python benches/compare.py [--subjects 6] [--scenarios 10] [--trials 10] [--json]
 
 Each subject is compared with the baseline in every metric (a bootstrap of 9,999 resamples each) and ranked
 among all (one for each pair of subjects).
@@ -13,6 +13,7 @@ import time
 from typing import Any
 
 import numpy as np
+from figures import document
 from streamgauge.compare import COMPARED, SubjectTrials, answered, compare
 
 
@@ -46,6 +47,7 @@ def main() -> None:
     parser.add_argument("--subjects", type=int, default=6)
     parser.add_argument("--scenarios", type=int, default=10)
     parser.add_argument("--trials", type=int, default=10)
+    parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     made = cases(asked.subjects, asked.scenarios, asked.trials)
     compare(made[: 2 * asked.subjects])  # resamples are drawn once a process
@@ -53,6 +55,9 @@ def main() -> None:
     found = answered(compare(made))
     spent, spent_cpu = time.perf_counter() - began, time.process_time() - began_cpu
     count = len(found.rows)
+    if asked.json:
+        print(document("ms", {"a row judged": 1e3 * spent_cpu / count}))
+        return
     size = f"{asked.subjects} subjects, {asked.scenarios} scenarios, {asked.trials} trials each"
     print(
         f"{size}: {count} rows in {spent:.2f} s ({spent_cpu:.2f} s CPU), {count / spent:,.0f} rows a second"

@@ -23,10 +23,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import socket
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -54,6 +56,12 @@ HEADERS = "seq,sent_monotonic_ns,received_monotonic_ns"
 def shell(script: str) -> None:
     """Runs a script to its end."""
     subprocess.run(["sh", "-ec", script], check=True, stdout=subprocess.DEVNULL)
+
+
+def watched(shown: socket.socket) -> None:
+    """Reads all that an emulator shows."""
+    while shown.recv(1 << 16):
+        pass
 
 
 def network() -> None:
@@ -100,15 +108,27 @@ class Link:
             "flows": [{"name": "f0", "server_ip": "10.1.0.1", "player_ip": "10.2.0.1"}],
             **json.loads(options.link),
         }
+        passed_on: tuple[int, ...] = ()
+        if options.live:
+            ours, theirs = socket.socketpair()
+            passed_on = (theirs.fileno(),)
+            config["live_fd"] = theirs.fileno()
+            threading.Thread(target=watched, args=(ours,), daemon=True).start()
         file = out / "link.json"
         file.write_text(json.dumps(config))
         self.process = subprocess.Popen(
-            [engine, "link", "--config", str(file)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [engine, "link", "--config", str(file)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            pass_fds=passed_on,
         )
+        if options.live:
+            theirs.close()
         self.answer()
 
     def answer(self) -> dict[str, Any]:
-        """Its next line."""
+        """Returns its next line."""
         assert self.process.stdout is not None
         line = json.loads(self.process.stdout.readline())
         if line["event"] == "error":
@@ -141,7 +161,7 @@ class Link:
 def gauge(
     engine: str, ends: dict[str, Any], out: Path, load: dict[str, Any], start: int | None = None
 ) -> Any:
-    """Runs `gauge`; what it prints, and its packets."""
+    """Runs `gauge`; returns its output, and its packets."""
     file, packets = out / "gauge.json", out / "gauge.csv"
     config = {**ends, "load": load, "start_monotonic_ns": start, "out": str(packets)}
     file.write_text(json.dumps(config))
@@ -167,7 +187,7 @@ def steal() -> float:
 
 
 def bottleneck(rate: float, limit: int, delay_ms: float) -> list[Any]:
-    """A drop-tail bottleneck and a delay."""
+    """Returns a drop-tail bottleneck and a delay."""
     queue = {"droptail": {"bytes": limit}}
     return [
         {"name": "bottleneck", "kind": {"bottleneck": {"rate": {"constant": int(rate)}, "queue": queue}}},
@@ -178,7 +198,8 @@ def bottleneck(rate: float, limit: int, delay_ms: float) -> list[Any]:
 def shaped(
     engine: str, down: list[Any], load: dict[str, Any], options: argparse.Namespace
 ) -> tuple[dict[str, Any], dict[str, Any], pl.DataFrame]:
-    """One load through one link: gauge's word, the link's, and a row a packet with its departure, `due`."""
+    """Returns one load through one link: gauge's word, the link's, and a row a packet with its departure,
+    `due`."""
     with tempfile.TemporaryDirectory(dir="/run") as folder:
         out = Path(folder)
         link = Link(engine, out, down, load["packets"] / load["packets_per_s"] + 3600, options)
@@ -187,7 +208,7 @@ def shaped(
         stats = link.stop()
         last = max(stage for stage, _ in enumerate(down))
         rows = pl.read_parquet(out / "packets.parquet").filter(pl.col("flow") == 0)
-        # What entered the link is numbered in order of arrival, which on one veth is the order of sending.
+        # Packets on the link are numbered in order of arrival, which on one veth is the order of sending.
         rows = rows.filter(pl.col("stage") <= last).sort("pkt", "stage")
         first = rows.filter(pl.col("stage") == 0).select("pkt", "t_in").with_row_index("seq")
         due = rows.filter((pl.col("stage") == last) & pl.col("t_out").is_not_null()).select("pkt", "t_out")
@@ -242,7 +263,7 @@ def timing(engine: str, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def rate(engine: str, options: argparse.Namespace) -> dict[str, Any]:
-    """A saturated link of 10 Mbit/s; the rate between the first and the last stamp."""
+    """Returns a saturated link of 10 Mbit/s; the rate between the first and the last stamp."""
     seconds = options.seconds or (5 if options.quick else 60)
     load = {"packets_per_s": 1000, "frame_bytes": 1514, "packets": int(1000 * seconds)}
     _, _, table = shaped(engine, bottleneck(10e6, 60_000, 20), load, options)
@@ -261,7 +282,7 @@ def probe(engine: str, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def packets(engine: str, options: argparse.Namespace) -> dict[str, Any]:
-    """What each packet rate costs and loses, 1514 B, 20 ms."""
+    """Returns the cost and the losses of each packet rate, 1514 B, 20 ms."""
     found = {}
     for wanted in options.rates:
         seconds = options.seconds or (2 if options.quick else 5)
@@ -301,7 +322,7 @@ def packets(engine: str, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def lines(part: str, name: str, found: dict[str, Any]) -> list[str]:
-    """A result as text."""
+    """Returns a result as text."""
 
     def spread(q: dict[str, float]) -> str:
         return " ".join(f"{key} {q[key]:.1f}" for key in ("min", "p50", "p99", "p999", "max"))
@@ -364,7 +385,7 @@ def inside(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def arguments(argv: Sequence[str]) -> argparse.Namespace:
-    """The command line."""
+    """Returns the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -379,6 +400,7 @@ def arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--load", type=int, default=0, help="busy loops beside it")
     parser.add_argument("--normal", action="store_true", help="the normal scheduling class, not SCHED_FIFO")
+    parser.add_argument("--live", action="store_true", help="show each trial while it runs, and read that")
     parser.add_argument("--link", default="{}", help="more of the link's configuration, as JSON")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)

@@ -54,7 +54,7 @@ from streamgauge.calibrate.run import run_passes
 
 OURS, NETEM, TBF = "streamgauge", "netem", "tbf"
 ROOM = 100_000
-"""Packets that netem may hold where its limit is not what is measured."""
+"""Packets that netem may hold where its limit is not under test."""
 BUCKET = 10 * FULL_FRAME
 BURST = 40
 AT_ONCE_NS = 2e6
@@ -75,7 +75,7 @@ def tbf(rate: int, burst: int, limit: int) -> list[str]:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One load through each shaper, and what is read from it."""
+    """One load through each shaper, and the values read from it."""
 
     name: str
     ours: list[dict[str, Any]]
@@ -83,14 +83,14 @@ class Comparison:
     load: Mapping[str, Any]
     ideal: Figures
     figures: Callable[[analyse.Flight, float], Figures]
-    """Of a flight, given the bare wire's median one way, s."""
+    """Value of a flight, given the bare wire's median one way, s."""
 
     def label(self, shaper: str) -> str:
-        """What its pass through one is called, and its file."""
+        """Returns the name of its pass through one, and of its file."""
         return f"{self.name}~{shaper}".replace("/", "p")
 
     def passes(self) -> list[Pass]:
-        """A pass a shaper."""
+        """Returns a pass a shaper."""
         return [
             Pass(name=self.label(shaper), down=self.ours, kernel=lines, **self.load)
             for shaper, lines in ((OURS, []), *self.peers.items())
@@ -98,7 +98,7 @@ class Comparison:
 
 
 def rate_of(rate: int, seconds: float) -> Comparison:
-    """A saturated link."""
+    """Returns a saturated link."""
     frames = max(10, round(rate / 80 / FULL_FRAME))  # 0.1 s of them
     room = frames * FULL_FRAME
 
@@ -133,7 +133,7 @@ def rate_of(rate: int, seconds: float) -> Comparison:
 
 
 def delay_of(milliseconds: int, seconds: float) -> Comparison:
-    """A constant delay on an unlimited link."""
+    """Returns a constant delay on an unlimited link."""
 
     def figures(flight: analyse.Flight, wire_s: float) -> Figures:
         error = (analyse.one_way_s(flight) - wire_s - milliseconds / 1e3) * 1e6
@@ -191,7 +191,7 @@ def loss_of(name: str, model: dict[str, Any], words: str, share: float, run: flo
 
 
 def held_of(what: str) -> Comparison:
-    """How much a queue holds."""
+    """Returns how much a queue holds."""
     limit = LIMIT_BYTES // LIMIT_FRAME if what == "bytes" else LIMIT_PACKETS
     peers = (
         {TBF: tbf(SLOW, 1600, LIMIT_BYTES)}
@@ -220,7 +220,7 @@ def held_of(what: str) -> Comparison:
 
 
 def burst_of() -> Comparison:
-    """What a token bucket lets past at once."""
+    """Returns the burst that a token bucket lets past at once."""
     room = BURST * FULL_FRAME
     stage = bottleneck(SLOW, {"bytes": room})
     stage["kind"]["bottleneck"]["shaper"] = {"token_bucket": {"burst": BUCKET}}
@@ -255,7 +255,7 @@ def burst_of() -> Comparison:
 
 
 def comparisons(seconds: float, rates: tuple[int, ...]) -> list[Comparison]:
-    """All of them."""
+    """Returns all of them."""
     gilbert = {"gilbert": {"good_packets": GILBERT_GOOD, "bad_packets": GILBERT_BAD}}
     words = f"loss gemodel {100 / GILBERT_GOOD:.6f}% {100 / GILBERT_BAD:g}%"
     bad = GILBERT_BAD / (GILBERT_GOOD + GILBERT_BAD)

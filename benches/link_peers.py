@@ -52,7 +52,7 @@ def queue_bytes(rate: int) -> int:
 
 
 def shaped(shaper: str, name: str, rate: int, limit: int, **load: Any) -> Pass:
-    """A pass through one shaper."""
+    """Returns a pass through one shaper."""
     kernel = [] if shaper == OURS else PEERS[shaper](rate, limit)
     return Pass(
         name=f"{shaper}/{name}".replace("/", "~"),
@@ -63,7 +63,7 @@ def shaped(shaper: str, name: str, rate: int, limit: int, **load: Any) -> Pass:
 
 
 def passes(round_: int, seconds: float) -> list[Pass]:
-    """Every measurement of every shaper, once."""
+    """Returns every measurement of every shaper, once."""
     found = [
         Pass(name=f"{round_}~bare", down=[], bare=True, packets_per_s=200, frame=SMALL_FRAME, seconds=0.5)
     ]
@@ -117,7 +117,7 @@ def spacing_us(flight: analyse.Flight, rate: int) -> analyse.Array:
 
 
 def figures(measured: CalibrationResults, shaper: str, round_: int) -> dict[str, float]:
-    """One round's figures of one shaper."""
+    """Returns one round's figures of one shaper."""
 
     def flight(name: str) -> analyse.Flight:
         return measured.flight(f"{shaper}~{round_}~{name}")
@@ -130,7 +130,7 @@ def figures(measured: CalibrationResults, shaper: str, round_: int) -> dict[str,
     p50, p99 = analyse.quantiles(spacing_us(saturated, RATES[1]), (0.5, 0.99))
     found |= {"spacing p50, us": p50, "spacing p99, us": p99}
     sent = saturated.sent[saturated.left]
-    # What leaves while the load lasts, and what the queue holds when it ends.
+    # Bytes that leave while the load lasts, and bytes in the queue when it ends.
     room = ((sent.max() - sent.min()) * RATES[1] / 8e9 + queue_bytes(RATES[1])) / FULL_FRAME
     dropped = 1 - saturated.arrived.sum() / len(sent)
     found["dropped off, % points"] = 100 * (dropped - (1 - room / len(sent)))

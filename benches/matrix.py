@@ -1,4 +1,4 @@
-"""What the matrix costs: every system in every kind of scenario, simulated, ranked and written as a page.
+"""Cost of the matrix: every system in every kind of scenario, simulated, ranked and written as a page.
 
     python benches/matrix.py [--repeat 10] [--kind GLOB] [--system GLOB]
 
@@ -29,13 +29,13 @@ def cpu_s() -> float:
 
 
 def peak_mb(who: int) -> float:
-    """The most memory that was resident, MB."""
+    """Returns the most memory that was resident, MB."""
     return resource.getrusage(who).ru_maxrss * 1024 / _MB
 
 
 @contextmanager
 def told(what: str) -> Iterator[None]:
-    """Prints what something took."""
+    """Prints the time of something."""
     began, before = time.perf_counter(), cpu_s()
     yield
     print(f"  {what:<32} {time.perf_counter() - began:6.1f} s, CPU {cpu_s() - before:6.1f} s", flush=True)

@@ -1,4 +1,4 @@
-"""What named content costs outside trials: a file by HTTP from `serve`, and through `proxy` by names.
+"""Cost of named content outside trials: a file by HTTP from `serve`, and through `proxy` by names.
 
     python benches/names.py [--megabytes N] [--rounds N]
 

@@ -1,4 +1,4 @@
-"""Two builds of the native module against each other: what a simulated trial takes with each, in one run.
+"""Two builds of the native module against each other: the time of a simulated trial with each, in one run.
 
     python benches/native.py ONE.so OTHER.so [--rounds N] [SCENARIO ...]
 
@@ -65,7 +65,7 @@ def main() -> int:
 
 
 def measured(module: Path, scenarios: list[str]) -> dict[str, object]:
-    """`measure` in a process of its own."""
+    """Runs `measure` in a process of its own."""
     command = [sys.executable, __file__, "--measure", str(module), str(module), *scenarios]
     found: dict[str, object] = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
     return found
@@ -92,7 +92,7 @@ def measure(module: Path, scenarios: list[str]) -> dict[str, object]:
         for name in scenarios:
             (scenario,) = load(name, mutants=False)
             jobs = jobs_for(scenario, "sim", Path(folder), first_seed=1, repeat=TRIALS + 1)
-            # The first one pays for what is read once.
+            # The first one fills the caches.
             perform(task_of(jobs[0]))
             began = time.process_time()
             rows = [perform(task_of(job)) for job in jobs[1:]]

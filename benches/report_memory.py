@@ -1,4 +1,4 @@
-"""What the page of many trials takes: its time, and the most memory that it holds.
+"""Cost of the page of many trials: its time, and its peak memory.
 
     python benches/report_memory.py [--trials 100,1000,10000] [--scenarios 1,90] [SCENARIO]
 
@@ -41,7 +41,7 @@ def one_trial(scenario: str, folder: Path) -> tuple[dict[str, Any], TrialMetrics
 
 
 def copies(made: tuple[dict[str, Any], TrialMetrics, str], count: int, scenarios: int, out: Path) -> None:
-    """So many trials, the seeds of each scenario from 1."""
+    """Writes this many trials, the seeds of each scenario from 1."""
     trial, metrics, provenance = made
     for index in range(count):
         seed, which = divmod(index, scenarios)

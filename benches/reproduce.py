@@ -1,8 +1,8 @@
-"""How long a whole paper takes: trials and checks of each preset, figures apart.
+"""How long a whole paper takes: trials and checks of each reading, figures apart.
 
-    python benches/reproduce.py [--paper darwin] [--preset NAME]
+    python benches/reproduce.py [--paper darwin] [--reading NAME]
 
-Each preset is a run of the program of its own, from its start to its last figure, into an empty folder. Wall
+Each reading is a run of the program of its own, from its start to its last figure, into an empty folder. Wall
 time means something on an idle machine alone; CPU time counts every thread and the kernel's part.
 """
 
@@ -19,6 +19,7 @@ import time
 from typing import Any
 
 from streamgauge.paper import papers
+from streamgauge.scenario.paper_readings import readings_of
 
 
 def cpu_s() -> float:
@@ -27,10 +28,10 @@ def cpu_s() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def reproduce(paper: str, preset: str) -> tuple[dict[str, Any], float, float]:
-    """One run: what it printed, its wall and its CPU time, s."""
+def reproduce(paper: str, reading: str) -> tuple[dict[str, Any], float, float]:
+    """Runs once; returns its output, its wall and its CPU time, s."""
     command = [sys.executable, "-m", "streamgauge", "reproduce", paper, "--mode", "sim", "--json"]
-    command += ["--preset", preset] if preset else []
+    command += ["--reading", reading]
     with tempfile.TemporaryDirectory() as folder:
         began, cpu = time.perf_counter(), cpu_s()
         done = subprocess.run([*command, "--out", folder], stdout=subprocess.PIPE, check=False)
@@ -43,16 +44,15 @@ def reproduce(paper: str, preset: str) -> tuple[dict[str, Any], float, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--paper", default="darwin", choices=sorted(papers()))
-    parser.add_argument("--preset", help="only this one")
+    parser.add_argument("--reading", help="only this one")
     options = parser.parse_args()
-    presets = papers()[options.paper].presets
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    for preset in [options.preset] if options.preset else presets.values if presets else [""]:
-        told, wall, cpu = reproduce(options.paper, preset)
-        (ran,) = told["presets"]
+    for reading in [options.reading] if options.reading else readings_of(options.paper).compared:
+        told, wall, cpu = reproduce(options.paper, reading)
+        (ran,) = told["readings"]
         what = f"{ran['trials']} trials and {len(ran['checks'])} checks in {ran['wall_s']:.1f} s"
         print(
-            f"{options.paper} {preset}: {what}, figures in {told['figures_s']:.1f} s; "
+            f"{options.paper} {reading}: {what}, figures in {told['figures_s']:.1f} s; "
             f"the whole program {wall:.1f} s, {cpu:.1f} s CPU, on {cores} cores"
         )
 

@@ -11,7 +11,7 @@ is the median over the rounds, and the median of the rounds' ratios.
 ns-3 runs twice: as a dumbbell of routers and hosts, which is how it is used, and with the flows' hosts at the
 ends of the bottleneck, one link as ours has. It simulates less time than ours: the bench takes minutes.
 
-ns-3 comes from Debian's libns3-dev. Without it, or without a C++ compiler, ours is measured alone.
+ns-3 is Debian's libns3-dev. Without it, or without a C++ compiler, ours is measured alone.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ LOGGING = (
     "A build of one's own without logging was not measured."
 )
 NS3_SECONDS = {2: 60.0, 20: 60.0, 200: 10.0, 2000: 4.0}
-"""Simulated time for so many flows, s: a CPU second for few flows, some fifteen for 2,000."""
+"""Simulated time for a number of flows, s: a CPU second for few flows, some fifteen for 2,000."""
 MOST_FLOWS = 10_000
 
 
@@ -52,11 +52,11 @@ class Round:
 
 
 class BenchError(Exception):
-    """One line that says what is wrong and what to do."""
+    """One line with the fault and a remedy."""
 
 
 def cargo() -> str:
-    """The cargo that set-up chose, else the first on the path."""
+    """Returns the cargo that set-up chose, else the first on the path."""
     chosen = ROOT / ".venv" / ".rust-bin"
     if chosen.exists():
         return str(Path(chosen.read_text(encoding="utf-8").strip()) / "cargo")
@@ -67,7 +67,7 @@ def cargo() -> str:
 
 
 def build_ours() -> dict[str, str]:
-    """The programs of the crate's benches, by name."""
+    """Returns the programs of the crate's benches, by name."""
     tool = cargo()
     command = [tool, "bench", "--quiet", "--no-run", "-p", "streamgauge-sim", "--message-format=json"]
     path = f"{Path(tool).parent}{os.pathsep}{os.environ['PATH']}"
@@ -100,7 +100,7 @@ def build_ns3(folder: Path) -> tuple[Path | None, str]:
 
 
 def ask(command: list[str]) -> dict[str, Any]:
-    """The line of JSON that a bench prints."""
+    """Returns the line of JSON that a bench prints."""
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
     if done.returncode:
         raise BenchError(f"{' '.join(command)} ended with status {done.returncode}; what it said is above")
@@ -109,13 +109,14 @@ def ask(command: list[str]) -> dict[str, Any]:
 
 
 def ns3_seconds(flows: int, quick: bool) -> float:
-    """How long ns-3 simulates so many flows, s: what the nearest larger number of flows takes."""
+    """Returns the time that ns-3 needs for a number of flows, s: that of the nearest larger number of
+    flows."""
     seconds = next((s for most, s in NS3_SECONDS.items() if flows <= most), min(NS3_SECONDS.values()))
     return max(seconds / 4, 2.0) if quick else seconds
 
 
 def measure(flows: int, ours: str, ns3: Path | None, quick: bool, seen: dict[str, Any]) -> Round:
-    """One round. `seen` takes what else the programs told."""
+    """Returns one round. `seen` receives the programs' other output."""
     parts = {}
     for half in ("off", "on"):
         (line,) = ask([ours, "--json", "--rounds=1", f"--{half}", str(flows)])["per_packet"]
@@ -160,7 +161,7 @@ def show(line: dict[str, Any]) -> None:
 
 
 def fairness(line: dict[str, Any]) -> str:
-    """What the two did on the link: they must have had the same work."""
+    """Returns the two programs' work on the link, which must be the same."""
     seen = line["seen"]
     ours = seen["streamgauge"]
     text = (
@@ -221,7 +222,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
-    """The command line."""
+    """Returns the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rounds", type=int, default=3, help="of which medians are shown (default 3)")
     parser.add_argument("--quick", action="store_true", help="a quarter of ns-3's simulated time")

@@ -5,8 +5,8 @@
 
 One CUBIC flow, iperf3 as in `traffic: bulk`, on a path of 20 ms each way with a queue of one BDP, for each
 number of trials at once and each rate; `--rounds` times as many trials as run at once. Emulators that spin
-before departures and emulators that sleep are measured in turn. What is said of each: how many trials were
-invalid and why, and the lateness of departures (median over the trials of their p50 and p99, and the worst
+before departures and emulators that sleep are measured in turn. Reported for each: the number of invalid
+trials and why, and the lateness of departures (median over the trials of their p50 and p99, and the worst
 p99).
 """
 
@@ -59,7 +59,7 @@ def main() -> int:
 
 
 def measure(rate: str, jobs: int, spin: bool, rounds: int, seconds: int) -> dict[str, Any]:
-    """One row of the table: `rounds` times `jobs` trials, `jobs` at a time."""
+    """Returns one row of the table: `rounds` times `jobs` trials, `jobs` at a time."""
     with tempfile.TemporaryDirectory(prefix="streamgauge-at-once-") as folder:
         file = Path(folder) / "scenario.yaml"
         file.write_text(TEXT.format(rate=rate, seconds=seconds), encoding="utf-8")

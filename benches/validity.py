@@ -1,4 +1,4 @@
-"""How well the validity verdict tells a sound emu trial from one with a fault in it.
+"""How well the validity verdict separates a sound emu trial from one with a fault in it.
 
     python benches/validity.py [--quiet N] [--faults N] [--only KIND ...] [--jobs N] [--json FILE]
 
@@ -12,10 +12,10 @@ Two rates, each with its 95 % interval (Wilson 1927):
   are the emulator's own (crates/engine/src/link/sabotage.rs), stolen processor time, and a killed player,
   server, witness and emulator.
 
-One round has a trial of each kind, in turn, so that a machine that grows busier does so for all alike. Needs
-root and a quiet machine. The whole is 100 quiet trials and 6 of each fault. With
-`--jobs 4`, 6 minutes on two processors, trials run side by side, but for those in which something is stolen
-or killed. Ctrl-C tells what there is so far.
+One round has a trial of each kind, in turn: a machine that grows busier does this for all alike. Needs root
+and a quiet machine. The whole is 100 quiet trials and 6 of each fault. With `--jobs 4`, 6 minutes on two
+processors, trials run side by side, but for those in which something is stolen or killed. Ctrl-C prints the
+results so far.
 """
 
 from __future__ import annotations
@@ -54,9 +54,10 @@ while True:
     while time.monotonic() % 0.06 < 0.03: pass
     time.sleep(0.06 - time.monotonic() % 0.06)
 """
-"""Takes its processor for 30 ms of every 60 ms, at the same time on all: in turns they would harm nobody."""
+"""Takes its processor for 30 ms of every 60 ms, at the same time on all: in turns they would harm no
+trial."""
 
-# Who is killed, by how its command line looks, and what must say so.
+# The killed process, by its command line, and the number that must show it.
 KILLS = {
     "killed-player": (re.compile(r"^mgen flush event LISTEN"), ("deaths",)),
     "killed-server": (re.compile(r"^mgen event .* ON "), ("deaths",)),
@@ -73,11 +74,11 @@ HARMED: dict[str, tuple[str, ...]] = {
 }
 
 Z = 1.959964
-"""Of a 95 % interval."""
+"""Quantile of a 95 % interval."""
 
 
 def wilson(hits: int, trials: int) -> tuple[float, float]:
-    """The 95 % interval of a share (Wilson 1927), which holds where the share is near 0 or 1 too."""
+    """Returns the 95 % interval of a share (Wilson 1927), which holds where the share is near 0 or 1 too."""
     if not trials:
         return 0.0, 1.0
     share, square = hits / trials, Z * Z / trials
@@ -88,15 +89,15 @@ def wilson(hits: int, trials: int) -> tuple[float, float]:
 
 @dataclass
 class Tally:
-    """What became of the trials of one kind."""
+    """Outcome of the trials of one kind."""
 
     trials: int = 0
     #: Invalid by a test that means it: a false alarm of a quiet kind, a catch of a fault.
     hits: int = 0
-    #: Of a quiet kind: invalid for want of the processor alone. They are no part of `judged`.
+    #: In a quiet kind: invalid for lack of the processor alone. They are no part of `judged`.
     starved: int = 0
     spoke: Counter[str] = field(default_factory=Counter)
-    #: Of each invalid trial; a false alarm's come first.
+    #: Reason of each invalid trial; a false alarm's are first.
     whys: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
@@ -163,7 +164,7 @@ def _descendants(pid: int) -> list[int]:
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with suppress(OSError):
-                # The command's name may hold spaces: what follows its closing bracket does not.
+                # The command's name may hold spaces: the text after its closing bracket does not.
                 fields = (entry / "stat").read_text().rpartition(")")[2].split()
                 parents.setdefault(int(fields[1]), []).append(int(entry.name))
     found, todo = [], [pid]
@@ -177,7 +178,7 @@ def _descendants(pid: int) -> list[int]:
 def trial(
     kind: str, seed: int, folder: Path, concurrent: ConcurrentTrials | None = None
 ) -> dict[str, Any] | str:
-    """One trial's verdict; why, in words, if it left no record."""
+    """Returns one trial's verdict; why, in words, if it left no record."""
     (made,) = from_text(scenario(kind))
     killer = Killer(KILLS[kind][0] if kind in KILLS else None)
     sabotage = (kind,) if kind in FAULTS else ()
@@ -192,7 +193,7 @@ def trial(
 
 
 def trials(plan: list[str], folder: Path, jobs: int) -> Iterator[tuple[str, dict[str, Any] | str, float]]:
-    """A trial of each kind in the plan: kind, verdict and how long it took, s, as they come."""
+    """Yields a trial of each kind in the plan: kind, verdict and how long it took, s, as they come."""
 
     def one(
         kind: str, number: int, concurrent: ConcurrentTrials | None
@@ -221,7 +222,7 @@ def judge(tally: Tally, kind: str, found: dict[str, Any] | str) -> None:
     """Counts one trial."""
     tally.trials += 1
     if isinstance(found, str):
-        # Without a record there is no trial to believe in: told, whatever broke it.
+        # Without a record there is no trial to believe in: any such end is detected.
         tally.hits += 1
         tally.spoke["no record"] += 1
         tally.whys.append(found)
@@ -240,7 +241,7 @@ def judge(tally: Tally, kind: str, found: dict[str, Any] | str) -> None:
 
 
 def show(title: str, tallies: dict[str, Tally], hits: str) -> Tally:
-    """A table, and the rate of all; `hits` is what is counted."""
+    """Prints a table, and the rate of all; `hits` is the counted result."""
     total = Tally()
     print(f"\n{title:20}{'trials':>7}{'starved':>9}{hits:>14}  which tests spoke")
     for kind, tally in tallies.items():
@@ -270,7 +271,7 @@ def main() -> None:
     tallies = {kind: Tally() for kind in rounds if kind in (options.only or rounds)}
     plan = [kind for number in range(max(rounds.values())) for kind in tallies if number < rounds[kind]]
     began, load_before = time.monotonic(), os.getloadavg()
-    # Ended early, it still tells what it has seen.
+    # Ended early, it still prints its results so far.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with tempfile.TemporaryDirectory() as folder:

@@ -24,7 +24,7 @@ listener = socket.create_server((os.environ["STREAMGAUGE_SERVER"], int(os.enviro
 while True:
     threading.Thread(target=feed, args=listener.accept()[:1], daemon=True).start()
 """
-"""A server that sends without end to whoever comes."""
+"""Sends without end to every client."""
 
 READ = """
 import json, os, signal, socket, sys, time
@@ -41,13 +41,13 @@ finally:
     event = {"t_monotonic_ns": time.monotonic_ns(), "name": "total_bytes_received", "value": total}
     open(os.environ["STREAMGAUGE_EVENTS"], "w").write(json.dumps(event) + chr(10))
 """
-"""A player that reads `most` bytes, so many at once with a pause after each, and tells how many it read."""
+"""A player that reads `most` bytes, in blocks with a pause after each, and reports how many it read."""
 
 IDLE = {"server": "sh -c 'touch $STREAMGAUGE_READY; exec sleep 60'", "player": "sleep 60"}
 
 
 def _reads(most: int, at_once: int, pause_s: float, after_s: float = 0.0) -> Flow:
-    """A flow of commands over TCP, whose player is silent for the first `after_s`."""
+    """Returns a flow of commands over TCP, with a player that is silent for the first `after_s`."""
     words = f"{most} {at_once} {pause_s} {after_s}"
     return {
         "role": "subject",
@@ -65,7 +65,7 @@ def _bulk(control: str = "cubic", **more: Any) -> Flow:
     return {"role": "subject", "traffic": "bulk", "congestion_control": control, **more}
 
 
-# The faults of `streamgauge-engine link`, and the tests of the verdict of which at least one must fail.
+# The faults of `streamgauge-engine link`, and the tests of the verdict that must fail, at least one for each.
 FAULTS: dict[str, tuple[str, ...]] = {
     "drop_row": ("conservation",),
     "overflow_ring": ("ring_drops",),
@@ -83,8 +83,8 @@ FAULTS: dict[str, tuple[str, ...]] = {
     "unsaid_delay": ("arrivals_p50_s",),
 }
 
-# What fails where the processor was short, whatever else was well. `starts` and `conditions` hold other
-# faults too: of those only a late start and a late action do.
+# Tests that fail where the processor was short, though all else was well. `starts` and `conditions` hold
+# other faults too: only a late start and a late action count.
 WANT_OF_PROCESSOR = frozenset(
     {
         "lateness_p99_s",
@@ -98,11 +98,11 @@ WANT_OF_PROCESSOR = frozenset(
 )
 LATE = {"starts": r"off its time \(", "conditions": r" came [0-9.]+ s late$"}
 FEWER = re.compile(r"^flow \S+ sent (\d+) packets, not (\d+)$")
-"""A sender that waited for a processor, which `cpu_wait_share` must say beside it."""
+"""A sender that waited for a processor, which `cpu_wait_share` must report beside it."""
 
 PING: Flow = {"role": "rival", "traffic": "ping", "parameters": {"interval": "100 ms"}}
 
-# Of each: how long, the path down, the delay up, the flows.
+# For each: how long, the path down, the delay up, the flows.
 ODD: dict[str, tuple[float, Flow, Flow, dict[str, Flow]]] = {
     # A queue that overflows all the time.
     "full": (
@@ -111,14 +111,15 @@ ODD: dict[str, tuple[float, Flow, Flow, dict[str, Flow]]] = {
         {"delay": "50 ms"},
         {"cbr": _cbr(300, "1000 B", role="subject"), "ping": PING},
     ),
-    # TCP that has lost something at every moment, the last one too, and goes on: bytes wait above the holes.
+    # TCP that has lost something at every moment, the last one too, and continues: bytes wait above the
+    # holes.
     "holes": (
         3,
         {"rate": "3 Mbit/s", "queue": "droptail 300 packets", "delay": "100 ms", "loss": "6 %"},
         {"delay": "100 ms"},
         {"bbr": _bulk("bbr"), "ping": PING},
     ),
-    # A player that has enough and goes, and one slower than the path: its kernel holds what it did not read.
+    # A player that has enough and leaves, and one slower than the path: its kernel holds the unread bytes.
     "readers": (
         3,
         {"rate": "10 Mbit/s", "queue": "droptail 100 packets", "delay": "20 ms"},
@@ -238,7 +239,7 @@ def _is_late(name: str, fault: str, waited: bool) -> bool:
 
 
 def wanted_processor(validity: dict[str, Any]) -> bool:
-    """Whether a trial is invalid for nothing but want of the processor."""
+    """Returns whether a trial is invalid for nothing but lack of the processor."""
     bad, measured = failed(validity), validity["measured"]
     waited = "cpu_wait_share" in bad
     return bool(bad) and all(
@@ -249,7 +250,7 @@ def wanted_processor(validity: dict[str, Any]) -> bool:
 
 
 def scenario(kind: str) -> str:
-    """A scenario of an odd kind, or of the trial that faults are put into, as text."""
+    """Returns a scenario of an odd kind, or of the trial that faults are put into, as text."""
     seconds, down, up, flows = ODD.get(kind, HARMED)
     found = {
         "id": f"verdict/{kind.replace('_', '-')}",
