@@ -11,7 +11,7 @@ use libfuzzer_sys::fuzz_target;
 use streamgauge_base::{Chunk, Duration, Instant};
 use streamgauge_systems::media::{Asset, Library, NamedFile, OpenError, StoredFile, mp4};
 use streamgauge_systems::standalone::Served;
-use streamgauge_systems::{Carrier, ChannelId, CloseReason, Input, Io};
+use streamgauge_systems::{Carrier, ChannelId, CloseReason, Envelope, Input, Io};
 
 /// The client's connection, or its datagrams.
 const FIRST: ChannelId = ChannelId(0);
@@ -114,7 +114,7 @@ impl Io for World {
         }
         id
     }
-    fn send(&mut self, channel: ChannelId, datagram: Chunk) {
+    fn send_as(&mut self, channel: ChannelId, datagram: Chunk, _: Envelope) {
         assert!(channel == FIRST || self.open.contains_key(&channel), "sent on {channel:?}, which is gone");
         assert!(datagram.len() <= 65_507);
     }
@@ -225,7 +225,7 @@ fuzz_target!(|bytes: &[u8]| {
                 let to = trial.world.open.keys().nth(usize::from(kind / 8)).copied();
                 let channel = if by_datagrams { FIRST } else { to.unwrap_or(FIRST) };
                 if by_datagrams || channel != FIRST {
-                    trial.give(Input::Datagram(channel, &Chunk::bytes(piece.to_vec())));
+                    trial.give(Input::datagram(channel, &Chunk::bytes(piece.to_vec()), trial.now));
                 }
             }
             4 => trial.drain(),

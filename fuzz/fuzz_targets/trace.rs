@@ -23,7 +23,7 @@ fuzz_target!(|input: (u8, &str)| {
         let rate = trace.rate(lasts).expect("short enough to repeat");
         let queue = QueueSpec::Droptail(Limit::Packets(10));
         let spec = BottleneckSpec { rate, shaper: ShaperSpec::Serial, queue, layer: Layer::Ethernet };
-        let stage = StageSpec { name: "bottleneck".into(), kind: StageKind::Bottleneck(spec) };
+        let stage = StageSpec { name: "bottleneck".into(), kind: StageKind::Bottleneck(spec), changes: vec![] };
         assert!(Path::new(&[stage], StageId(0), 1, Direction::Down).is_ok(), "{trace:?}");
     }
     let _ = trace.mean();
