@@ -1,5 +1,5 @@
 # The README's commands. Each does its own set-up, which takes seconds when nothing is missing.
-.PHONY: help setup setup-tests setup-browsers setup-ndnd profiled wheel demo test test-sim test-long fuzz bench lint format audit reproduce-emu clean
+.PHONY: docs help setup setup-tests setup-browsers setup-ndnd profiled wheel demo test test-sim test-long fuzz bench lint format audit reproduce-emu clean
 .DEFAULT_GOAL := help
 
 SG := .venv/bin/streamgauge
@@ -31,17 +31,22 @@ setup-ndnd: setup ## the same, and ndnd, a forwarder of Named Data Networking, b
 profiled: setup ## build the simulator by a profile of itself: the same trials in less time (6 minutes, docs/performance.md)
 	@scripts/profiled.sh
 
+docs: setup ## build the documentation as a site that works offline, in dist/docs
+	@$(PY) scripts/docs.py
+
 wheel: ## build dist/*.whl, with everything inside, for any Python from 3.11 on (docs/install.md)
 	@scripts/wheel.sh
 
-demo: setup ## stream real video through the bottleneck, simulate beside it, answer, write one report (2 minutes)
-	@scripts/demo.sh
+demo: ## simulate video on a narrow link, stream it with real programs, write a report (2 minutes, and the build)
+	@scripts/setup.sh --demo scripts/demo.sh --first
+	@scripts/demo.sh --rest
 
 # The same examples in each run: what fails here fails anywhere, and what passed passes. `test-long` draws anew.
 SAME = PROPTEST_RNG_SEED=1
 RUST_TESTS = $(CARGO) test --quiet --workspace --exclude streamgauge-python $(FEATURES)
 PARSERS := trace path_spec trial_plan http coding segment rtsp rtcp sdp mpd m3u8 sidx cmcd ndn rdt asm rm asf mms \
-	wmsp servers scenario assignment expression player_files trial_json baseline
+	wmsp capture capture_frames capture_pair servers scenario assignment expression player_files trial_json \
+	baseline qlog live_asked live_change trace_forms
 
 test: setup-tests ## everything that CI runs: Rust, Python, sim and emu
 	$(call now,Rust)
@@ -74,7 +79,7 @@ fuzz: setup ## fuzz the parsers, each for SECONDS=60, or TARGET=name alone
 	@scripts/fuzz.sh $(or $(SECONDS),60) $(TARGET)
 
 bench: setup ## rates of the hot paths; the simulator beside ns-3 where libns3-dev is installed
-	$(CARGO) bench --quiet -p streamgauge-path -p streamgauge-transport -p streamgauge-wire -p streamgauge-systems -p streamgauge-record
+	$(CARGO) bench --quiet -p streamgauge-path -p streamgauge-transport -p streamgauge-wire -p streamgauge-systems -p streamgauge-record -p streamgauge-capture -p streamgauge-live
 	$(CARGO) bench --quiet -p streamgauge-sim --bench sim -- 2
 	$(CARGO) bench --quiet -p streamgauge-sim --bench floor -- --rounds=3
 	$(PY) benches/simulators.py
@@ -82,21 +87,30 @@ bench: setup ## rates of the hot paths; the simulator beside ns-3 where libns3-d
 	$(PY) benches/compare.py
 	$(PY) benches/matrix.py
 	$(PY) benches/sweep.py
+	$(PY) benches/infer.py
+	$(PY) benches/evaluate.py --quick
 	$(PY) benches/abr.py
+	$(PY) benches/call.py
+	$(PY) benches/captures.py
 	$(PY) benches/names.py
 	$(PY) benches/report_memory.py --trials 100,1000
 	$(PY) benches/cluster.py
 	$(PY) benches/emulator.py --quick
+	$(PY) benches/emulator.py --quick --part packets --live
 	$(PY) benches/virtual.py --quick
 	$(PY) benches/link_peers.py --rounds 1
 	$(PY) benches/emulator_peers.py --seconds 0.2
+	# The figures that moved since the last release beyond their noise.
+	$(PY) benches/history.py
 
-lint: setup ## rustfmt, clippy, ruff, mypy --strict
+lint: setup ## rustfmt, clippy, ruff, mypy --strict, plain English
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --quiet --workspace --all-targets $(FEATURES) -- -D warnings
 	$(PY) -m ruff check python tests scripts benches
 	$(PY) -m ruff format --check python tests scripts benches
 	$(PY) -m mypy
+	# Prose, by the rules of docs/style.md.
+	$(PY) scripts/words.py
 
 format: setup ## let the formatters write
 	$(CARGO) fmt --all

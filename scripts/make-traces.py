@@ -47,7 +47,7 @@ FOLDER = Path(__file__).parent.parent / "python" / "streamgauge" / "traces"
 def log_ar1(
     draw: random.Random, median_bps: float, deviation: float, correlation: float, most_bps: float
 ) -> Iterator[float]:
-    """A stationary AR(1) process of the rate's logarithm, from its own distribution on."""
+    """Yields a stationary AR(1) process of the rate's logarithm, from its own distribution on."""
     innovation = deviation * math.sqrt(1 - correlation**2)
     state = draw.gauss(0, deviation)
     while True:
@@ -56,7 +56,7 @@ def log_ar1(
 
 
 def lapses(draw: random.Random, mean_gap_s: float, least_s: float, most_s: float) -> Iterator[bool]:
-    """Second by second, whether it is one of a lapse: so long, at exponential gaps."""
+    """Yields for each second whether it is in a lapse: of uniform length, at exponential gaps."""
     while True:
         for _ in range(max(1, round(draw.expovariate(1 / mean_gap_s)))):
             yield False

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What comes of each of the twenty playlists of catalogue/realvideo, check by check: the band in which the
-first of them stands.
+"""Results of each of the twenty playlists of catalogue/realvideo, check by check: the band that contains the
+first of them.
 
     scripts/playlist_band.py                    all, which takes a quarter of an hour
     scripts/playlist_band.py --playlists 4      the first four alone
@@ -22,7 +22,7 @@ SCENARIOS = ("realvideo/head2head-*", "realvideo/media-scaling-35-*")
 
 
 def checks_of(playlist: Path, out: Path, repeat: int | None) -> list[dict[str, Any]]:
-    """The checks of a campaign in which the members are those of a playlist."""
+    """Returns the checks of a campaign in which the members are those of a playlist."""
     command = [sys.executable, "-m", "streamgauge", "run", *SCENARIOS, "--mode", "sim", "--keep", "metrics"]
     if repeat is not None:
         command += ["--repeat", str(repeat)]
@@ -32,7 +32,7 @@ def checks_of(playlist: Path, out: Path, repeat: int | None) -> list[dict[str, A
         stdout=subprocess.PIPE,
         text=True,
     )
-    # Checks that fail are what is looked for; without a document there is nothing to look at.
+    # Failed checks are the subject of the search; without a document there is nothing to examine.
     if not said.stdout:
         sys.exit(said.returncode or 1)
     found: list[dict[str, Any]] = json.loads(said.stdout)["checks"]

@@ -48,6 +48,8 @@ profdata=$(find_profdata) ||
 
 # --- build, drive, build ---------------------------------------------------------------------------------
 work=$PWD/target/profiled
+# The fastest code, however long it takes to build.
+export CARGO_PROFILE_RELEASE_LTO=thin CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1
 rm -rf "$work/counters" "$work/trials" "$work/trials.log" "$work/package"
 mkdir -p "$work"
 # What was built without a profile, to compare with; this may not be the first time.

@@ -5,7 +5,7 @@
     .venv/bin/streamgauge run 'today/queue-*' --mode emu --repeat 3 --out runs/queues
     .venv/bin/python scripts/queues-figure.py runs/queues docs/images/queues.png
 
-Of sim it draws what 95 % of further trials would give (the prediction interval by Student's t), of emu each
+For sim it draws the range of 95 % of further trials (the prediction interval by Student's t), for emu each
 valid trial.
 """
 
@@ -60,7 +60,7 @@ def values(trials: list[LoadedTrial], flow: str, metric: str) -> np.ndarray[Any,
 
 
 def interval(found: np.ndarray[Any, np.dtype[np.float64]]) -> tuple[float, float]:
-    """Where a further trial lies with 95 % probability."""
+    """Returns where a further trial lies with 95 % probability."""
     n, mean = len(found), float(found.mean())
     reach = stats.t.ppf((1 + CONFIDENCE) / 2, n - 1) * found.std(ddof=1) * math.sqrt(1 + 1 / n)
     return max(0.0, mean - reach), mean + reach
@@ -103,7 +103,7 @@ def panel(metric: str, *, named: bool) -> alt.LayerChart:
 
 
 def without_data(spec: Any) -> None:
-    """Leaves to the figure what it says itself."""
+    """Removes the figure's own text from the data."""
     if isinstance(spec, dict):
         for key in ("config", "data", "datasets", "$schema"):
             spec.pop(key, None)

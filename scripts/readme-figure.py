@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Makes docs/images/rtsp-udp-tcp.png, the README's picture, from records of real trials.
+"""Draws docs/images/one-link.png, the README's picture, from the record of a real trial.
 
-    .venv/bin/streamgauge run 'today/demo-rtsp-*-medium' --mode emu --out runs/readme
-    .venv/bin/python scripts/readme-figure.py runs/readme docs/images/rtsp-udp-tcp.png
+    .venv/bin/streamgauge run examples/one-link.yaml --mode emu --seed 1 --out runs/readme
+    .venv/bin/python scripts/readme-figure.py runs/readme docs/images/one-link.png
 
-Draws rates over 2 s of each one's valid trial of lowest seed, and prints what the caption says, over all
-of their trials.
+Draws rates over 2 s of the valid trial with the lowest seed, and prints the answer, which has the
+figures of the caption.
 """
 
 from __future__ import annotations
@@ -18,51 +18,48 @@ from streamgauge.metrics import TrialMetrics
 from streamgauge.report import answer, gather, load, save
 from streamgauge.report.chart import BLUE, ORANGE, VERMILION, lines
 
-PANELS = {
-    "today/demo-rtsp-udp-medium": "RTSP video over UDP",
-    "today/demo-rtsp-tcp-medium": "RTSP video over TCP",
-}
-FLOWS = {"video": "video, 550 kbit/s", "cross": "cross traffic, 10 s to 30 s"}
-DRAWN = {"sender_rate": "sent", "receiver_rate": "received", "loss_rate": "lost"}
+SCENARIO = "examples/one-link"
+FLOWS = {"film": "film, dash.js from nginx", "live": "live stream", "download": "download, CUBIC"}
+PANELS = {"receiver_rate": "received from the link of 5 Mbit/s", "level": "bit rate of the level played"}
 PIXELS_PER_CSS_PIXEL = 1.6
 MERGED = 2
-"""Samples of 1 s that make a point: the clip's key frames come every 2 s, and would draw a saw."""
+"""Samples of 1 s that make a point: segments of 2 s would draw a saw."""
 
 
 def merged(trial: TrialMetrics, metric: str, flow: str) -> list[tuple[float, float]]:
-    """A rate as (middle in s, kbit/s)."""
+    """Returns a rate as (middle in s, Mbit/s)."""
     series, edges = trial.flows[flow].series[metric], trial.grid.edges_ns / 1e9
     starts = range(0, len(edges) - MERGED, MERGED)
-    return [
-        (float(edges[i] + edges[i + MERGED]) / 2, series.value(slice(i, i + MERGED)) / 1e3) for i in starts
+    points = [
+        (float(edges[i] + edges[i + MERGED]) / 2, series.value(slice(i, i + MERGED)) / 1e6) for i in starts
     ]
+    return [(t, value) for t, value in points if value == value]
 
 
 def main(directory: Path, out: Path) -> None:
-    trials = [trial for trial in load(directory) if trial.mode == "emu" and trial.scenario in PANELS]
-    found = {entry.id: entry.groups[0].shown for entry in gather(trials)}
-    missing = [name for name in PANELS if found.get(name) is None]
-    if missing:
-        sys.exit(f"{directory} has no valid emu trial of {' or '.join(missing)}")
+    """Draws the figure."""
+    trials = [trial for trial in load(directory) if trial.mode == "emu" and trial.scenario == SCENARIO]
+    shown = next((entry.groups[0].shown for entry in gather(trials)), None)
+    if shown is None:
+        sys.exit(f"{directory} has no valid emu trial of {SCENARIO}")
     rows = [
-        (t, value, label, panel_flow, panel)
-        for scenario, panel in PANELS.items()
-        if (trial := found[scenario]) is not None
-        for flow, panel_flow in FLOWS.items()
-        for metric, label in DRAWN.items()
-        for t, value in merged(trial, metric, flow)
+        (t, value, label, panel, "")
+        for metric, panel in PANELS.items()
+        for flow, label in FLOWS.items()
+        if metric in shown.flows[flow].series
+        for t, value in merged(shown, metric, flow)
     ]
     figure = lines(
         out.stem,
         "",
         "",
         rows,
-        y="kbit/s of IP",
-        series=list(DRAWN.values()),
-        colours=(BLUE, ORANGE, VERMILION),
-        facets=list(FLOWS.values()),
-        height=150,
-        end=40.0,
+        y="Mbit/s",
+        series=list(FLOWS.values()),
+        colours=(BLUE, VERMILION, ORANGE),
+        facets=list(PANELS.values()),
+        height=170,
+        end=90.0,
     )
     # A card of its own, so that it reads on GitHub's light and dark pages alike.
     figure = dataclasses.replace(figure, spec={**figure.spec, "background": "#ffffff", "padding": 14})

@@ -1,7 +1,11 @@
 #!/usr/bin/env bash
 # Installs what StreamGauge needs and builds it. Idempotent: takes seconds when nothing is missing.
 # As root it installs system packages too; as an ordinary user it prints the one line to run as root and
-# still sets up everything that sim needs. With --tests also what tests alone need.
+# still sets up everything that sim needs.
+#
+#   scripts/setup.sh                       all of it
+#   scripts/setup.sh --tests               and what tests alone need
+#   scripts/setup.sh --demo [COMMAND...]   what `make demo` needs and no more; COMMAND runs as soon as the simulator can
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -9,6 +13,7 @@ say() { printf 'setup: %s\n' "$*"; }
 fail() { printf 'setup: %s\n' "$*" >&2; exit 1; }
 
 RUST_MINIMUM=88 # 1.88, as in Cargo.toml
+COMPILER="build-essential python3-venv" # the build waits for these
 
 # --- system packages -------------------------------------------------------------------------------------
 # nginx is a program of an example, not a service: its package is kept from starting one, now and at boot, unless
@@ -38,13 +43,13 @@ missing_packages() { # list...
         <(dpkg-query -W -f '${db:Status-Abbrev} ${Package}\n' $wanted 2>/dev/null | awk '$1 == "ii" {print $2}' | sort) | tr '\n' ' '
 }
 
-system_packages() {
+system_packages() { # list...
     if ! command -v dpkg-query >/dev/null; then
         say "not a Debian or Ubuntu system: skipping system packages (emu needs those of scripts/packages-debian.txt)"
         return
     fi
     local missing
-    missing=$(missing_packages scripts/packages-debian-build.txt scripts/packages-debian.txt)
+    missing=$(missing_packages "$@")
     [ -n "${missing// /}" ] || { say "system packages: all there"; return; }
     local line="apt-get update && apt-get install -y --no-install-recommends $missing"
     if [ "$(id -u)" = 0 ]; then
@@ -72,6 +77,49 @@ test_packages() {
             install_without_services "$package" 2>/dev/null || say "no $package here: the tests that need it are left out"
         fi
     done
+}
+
+# The compiler first. A build waits for processors and a download for the network, so that the rest comes meanwhile.
+demo_packages() {
+    local missing="" compiler=""
+    if command -v dpkg-query >/dev/null && [ "$(id -u)" = 0 ]; then
+        missing=$(missing_packages scripts/packages-demo.txt)
+        [ -n "${missing// /}" ] || { say "system packages: all there"; return; }
+        say "installing system packages: $missing"
+        apt-get update -qq
+        # shellcheck disable=SC2086
+        compiler=$(comm -12 <(tr ' ' '\n' <<<"$missing" | sort) <(printf '%s\n' $COMPILER | sort) | tr '\n' ' ')
+        # shellcheck disable=SC2086
+        [ -z "${compiler// /}" ] || install_without_services $compiler
+        # shellcheck disable=SC2086
+        [ "$missing" = "$compiler" ] || in_background "the system packages" install_without_services $missing
+        return
+    fi
+    system_packages scripts/packages-demo.txt
+}
+
+# --- in the background -----------------------------------------------------------------------------------
+background="" # a line for each: process, words
+
+# A set-up that fails for want of Rust still finishes the rest. Ctrl-C does not reach processes in the background.
+in_background() { # words command...
+    "${@:2}" &
+    background+="$! $1"$'\n'
+    trap finish_background EXIT
+    trap 'trap - EXIT; cut -d" " -f1 <<<"$background" | xargs kill; exit 130' INT TERM
+}
+
+finish_background() { # [words]: those alone
+    local one words rest=""
+    [ $# -gt 0 ] || trap - EXIT INT TERM
+    while read -r one words; do
+        if [ $# -gt 0 ] && [ "$words" != "$1" ]; then
+            rest+="$one $words"$'\n'
+        elif [ -n "$one" ]; then
+            wait "$one" || fail "$words: failed, see above"
+        fi
+    done <<<"$background"
+    background=$rest
 }
 
 # --- Rust ------------------------------------------------------------------------------------------------
@@ -128,30 +176,24 @@ find_python() {
     fail "Python 3.11 or newer with venv is needed. As root: apt-get install python3-venv"
 }
 
-# Installs them in the background, for they wait for the network while a build waits for processors.
-python_packages() {
+# A lock of the demo's holds a part of the other's: what all set-up has installed suffices for it.
+python_packages() { # lock
+    local packages_now have
     [ -x .venv/bin/python ] || { say "making .venv"; "$(find_python)" -m venv .venv; }
-    installing=""
-    packages_now=$(cksum requirements-dev.lock)
-    if [ "$(cat .venv/.streamgauge-packages 2>/dev/null)" = "$packages_now" ]; then
+    packages_now=$(cksum "$1")
+    have=$(cat .venv/.streamgauge-packages 2>/dev/null || true)
+    if [ "$have" = "$packages_now" ] || [ "$have" = "$(cksum requirements-dev.lock)" ]; then
         say "Python packages: all there"
         return
     fi
     say "installing Python packages into .venv"
-    # The same files on every machine: scripts/lock.sh says which.
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock &
-    installing=$!
-    # Whoever lacks Rust has the rest when he comes back; Ctrl-C does not reach what is in the background.
-    trap packages_installed EXIT
-    trap 'trap - EXIT; kill "$installing"; exit 130' INT TERM
+    in_background "the Python packages" install_python_packages "$1" "$packages_now"
 }
 
-packages_installed() {
-    trap - EXIT INT TERM
-    [ -n "$installing" ] || return 0
-    wait "$installing" || fail "the Python packages were not installed"
-    installing=""
-    printf '%s\n' "$packages_now" >.venv/.streamgauge-packages
+# The same files on every machine: scripts/lock.sh says which.
+install_python_packages() { # lock its-sum
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r "$1"
+    printf '%s\n' "$2" >.venv/.streamgauge-packages
 }
 
 # --- build -----------------------------------------------------------------------------------------------
@@ -163,35 +205,51 @@ engine_features() {
     fi
 }
 
-build() {
-    local stamp=.venv/.streamgauge-build features=""
+# Both are selected in each call, so that what they share has the same features and is built once.
+cargo_build() { # features option...
+    PYO3_PYTHON="$PWD/.venv/bin/python" cargo build --release --quiet -p streamgauge-python -p streamgauge-engine \
+        --features "pyo3/extension-module${1:+,streamgauge-engine/$1}" "${@:2}" 2>.venv/build.log ||
+        { cat .venv/build.log >&2; fail "the native module or streamgauge-engine did not build"; }
+}
+
+build() { # [command...], which runs when the native module is there
+    local stamp=.venv/.streamgauge-build features="" built="${CARGO_TARGET_DIR:-target}/release"
     [ "$(uname -s)" != Linux ] || features=$(engine_features)
     # For the Makefile's own calls of cargo.
     printf '%s\n' "${features:+streamgauge-engine/$features}" >.venv/.cargo-features
     if [ "$(cat "$stamp" 2>/dev/null)" = "features: $features" ] && [ -z "$(find Cargo.toml Cargo.lock pyproject.toml crates -newer "$stamp" \( -name '*.rs' -o -name '*.c' -o -name '*.toml' -o -name '*.lock' \) -print -quit)" ]; then
         say "engine and native module: up to date"
+        simulator_is_there "$@"
         return
     fi
     if [ "$(uname -s)" = Linux ]; then
-        say "building the native module and streamgauge-engine (the first time takes some minutes)"
-        [ -n "$features" ] || say "without BPF programs (vegas in emu): they need clang, libelf-dev and zlib1g-dev"
-        # In one call, so that what they share has the same features and is built once.
-        PYO3_PYTHON="$PWD/.venv/bin/python" cargo build --release --quiet -p streamgauge-python -p streamgauge-engine \
-            --features "pyo3/extension-module${features:+,streamgauge-engine/$features}" 2>.venv/build.log ||
-            { cat .venv/build.log >&2; fail "the native module or streamgauge-engine did not build"; }
-        local built="${CARGO_TARGET_DIR:-target}/release"
+        say "building the native module and streamgauge-engine (the first time takes minutes)"
+        [ -n "$features" ] || [ -n "$demo" ] || say "without BPF programs (vegas in emu): they need clang, libelf-dev and zlib1g-dev"
         mkdir -p python/streamgauge/_bin
+        # `--lib` leaves out the engine, of which the simulator needs nothing.
+        cargo_build "$features" --lib
         install -m 755 "$built/lib_native.so" python/streamgauge/_native.abi3.so
+        simulator_is_there "$@"
+        cargo_build "$features"
         install -m 755 "$built/streamgauge-engine" python/streamgauge/_bin/
     else
-        packages_installed # maturin is one of them
+        finish_background # maturin is one of the Python packages
         say "building the native module (the first time takes some minutes)"
         # shellcheck disable=SC1091
         VIRTUAL_ENV="$PWD/.venv" .venv/bin/maturin develop --release --quiet --skip-install >/dev/null 2>.venv/build.log ||
             { cat .venv/build.log >&2; fail "the native module did not build"; }
         say "emu needs Linux: streamgauge-engine is not built here, sim is complete"
+        simulator_is_there "$@"
     fi
     printf 'features: %s\n' "$features" >"$stamp"
+}
+
+# Runs a command beside what is still to build and to install.
+simulator_is_there() { # [command...]
+    [ $# -gt 0 ] || return 0
+    finish_background "the Python packages"
+    link_package
+    in_background "the first answer" "$@"
 }
 
 link_package() {
@@ -210,13 +268,24 @@ link_package() {
 # For scripts/wheel.sh, which wants the functions alone.
 [ "${1:-}" != functions ] || return 0
 
-system_packages
-[ "${1:-}" != --tests ] || test_packages
-python_packages
+demo=""
+if [ "${1:-}" = --demo ]; then
+    demo=yes
+    shift
+    demo_packages
+    # maturin, which builds elsewhere than on Linux, is in the other.
+    if [ "$(uname -s)" = Linux ]; then lock=requirements.lock; else lock=requirements-dev.lock; fi
+else
+    system_packages scripts/packages-debian-build.txt scripts/packages-debian.txt
+    [ "${1:-}" != --tests ] || test_packages
+    lock=requirements-dev.lock
+    set --
+fi
+python_packages "$lock"
 rust
 # For the Makefile's own calls of cargo.
 dirname "$(command -v cargo)" >.venv/.rust-bin
-build
-packages_installed
+build "$@"
+finish_background
 link_package
 say "ready: .venv/bin/streamgauge --help"

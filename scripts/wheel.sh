@@ -72,6 +72,8 @@ if [ -z "${SOURCE_DATE_EPOCH:-}" ]; then
 fi
 export SOURCE_DATE_EPOCH
 export CARGO_TARGET_DIR=$work/target
+# The fastest code, however long it takes to build.
+export CARGO_PROFILE_RELEASE_LTO=thin CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1
 # Paths of this machine are in no message and in no byte.
 home=${CARGO_HOME:-$HOME/.cargo}
 export RUSTFLAGS="${RUSTFLAGS:-} --remap-path-prefix=$stage=/streamgauge --remap-path-prefix=$home/registry/src=/crates"
