@@ -53,15 +53,15 @@ def test_the_scenario_is_told_with_directions_and_what_is_drawn(page: str) -> No
     assert "Down, to the client's end: bottleneck (4 Mbit/s; drop-tail, 50 kB)" in said
     assert "up, to the server's end: bottleneck (1 Mbit/s; drop-tail, 12.5 kB)" in said
     pages = "bulk, short transfers of exponential sizes of mean 20 kB, 4 arriving each second (Poisson)"
-    assert f"pages (under test): {pages}, media up from the client's end, from 0 s" in said
-    assert "camera (beside it): rtp, clip carphone at a bit rate of the population, media up" in said
-    assert "watch (beside it): rtp, clip bikes-1M, from 0 s" in said
+    assert f"pages (subject): {pages}, media up from the client's end, from 0 s" in said
+    assert "camera (cross traffic): rtp, clip carphone at a bit rate of the population, media up" in said
+    assert "watch (cross traffic): rtp, clip bikes-1M, from 0 s" in said
 
 
 def test_the_table_tells_ways_and_completion_times_of_transfers_alone(page: str) -> None:
     head, _, table = page.partition("n = 2 means over the window ")[2].partition(" transfer takes ")
     head = head.partition(" start-up ")[0]
-    assert head == "pages under test, media up camera beside it, media up watch beside it"
+    assert head == "pages subject, media up camera cross traffic, media up watch cross traffic"
     pages, others = table.partition(" sent ")[0].split(" – ", 1)
     assert re.match(r"[\d.]+ m?s", pages) and others == "–"
     assert "–" not in table.partition(" sent ")[2].partition(" received ")[0]

@@ -29,7 +29,6 @@ KNOWN = st.floats(-1e6, 1e6, width=32)
 
 
 @given(st.lists(st.lists(KNOWN | st.just(float("nan")), min_size=3, max_size=3), min_size=1, max_size=40))
-@settings(deadline=None)
 def test_few_values_have_the_quantiles_of_numpy(rows: list[list[float]]) -> None:
     spread = Spread(3)
     for row in rows:
@@ -145,7 +144,7 @@ def series(draw: st.DrawFn) -> tuple[Series, int]:
     return Series(top, below), samples
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(series())
 def test_merged_points_are_ratios_of_sums(drawn: tuple[Series, int]) -> None:
     one, samples = drawn

@@ -20,7 +20,7 @@ RULES = (
 spots = st.tuples(st.floats(50, 380), st.floats(30, 280))
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.lists(spots, min_size=10, max_size=10))
 def test_ten_names_meet_no_other(places: list[tuple[float, float]]) -> None:
     found = place_names(RULES, places, AREA)

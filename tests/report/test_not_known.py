@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -121,3 +122,24 @@ def test_transfers_of_which_none_completed_took_an_unknown_time(tmp_path: Path) 
     assert "Its transfers took" in said and "None of" not in said
     said, cells = told(trial(1))
     assert not cells and "transfers" not in said
+
+
+def test_a_trace_whose_mean_is_not_known_has_none_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    from streamgauge.report import stages
+
+    rate = {"opportunities": {"period": 1_000_000_000}}
+    monkeypatch.setattr(stages, "mean_bps", lambda *_: None)
+    assert stages._rate(rate) == "a trace, repeated every 1 s"
+    monkeypatch.setattr(stages, "mean_bps", lambda *_: 2e6)
+    assert stages._rate(rate) == "a trace of 2.00 Mbit/s on the mean, repeated every 1 s"
+
+
+@pytest.mark.parametrize(("count", "word"), [(1, "Not decided"), (3, "Yes")])
+def test_one_repetition_has_no_interval_and_answers_no_question(count: int, word: str) -> None:
+    from streamgauge.metrics import Interval
+    from streamgauge.report.yes_no import _decided
+
+    entry, group = SimpleNamespace(id="test/x"), SimpleNamespace()
+    value = Interval(mean=0.97, half_width=None if count == 1 else 0.01, n=count, no_variation=False)
+    told = _decided([entry], [group], lambda *_: ("v", value), 0.9, lambda *_: "v 97 %", "", "90 %")
+    assert told.startswith(f"{word}: v 97 %")

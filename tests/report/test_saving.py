@@ -90,7 +90,7 @@ def test_a_process_that_ends_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
     program.write_text("import sys; sys.stdin.readline(); sys.exit(7)\n")
     monkeypatch.setattr(module.draw, "__file__", str(program))
     with (
-        pytest.raises(CannotRunError, match=r"ended with status 7 at .*f\.svg; free some memory"),
+        pytest.raises(CannotRunError, match=r"ended with status 7 at .*f\.svg\. .*free some memory"),
         Saving(1) as saving,
     ):
         saving.add(figure("f"), files("f", tmp_path, ".svg"))

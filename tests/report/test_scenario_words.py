@@ -87,9 +87,9 @@ until: {time: 3 s}
 
 def test_relays_are_told_of_and_who_goes_through_them() -> None:
     assert flows_words(entry_of(text=RELAYED)) == [
-        "first (under test): http, clip carphone-100k, through http-cache home at the client, from 0 s",
-        "second (beside it): http, clip carphone-100k, through http-cache far at the server, from 1 s",
-        "third (beside it): http, clip carphone-100k, from 2 s",
+        "first (subject): http, clip carphone-100k, through http-cache home at the client, from 0 s",
+        "second (cross traffic): http, clip carphone-100k, through http-cache far at the server, from 1 s",
+        "third (cross traffic): http, clip carphone-100k, from 2 s",
         "home (relay): http-cache, capacity 0 B, at the client; ours",
         "far (relay): http-cache, reno, at the server; ours",
     ]

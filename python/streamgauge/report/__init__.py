@@ -37,9 +37,9 @@ def write_report(directory: Path, out: Path, *, checks: Sequence[CheckResult] | 
 
 
 def answer(source: Path | Iterable[LoadedTrial], *, checks: Sequence[CheckResult] | None = None) -> str:
-    """The answers in plain words, for a terminal: each question once, then a line a scenario.
+    """Returns the answers in plain words, for a terminal: each question once, then a line a scenario.
 
-    A paper's table of which several rows were run follows, beside ours.
+    A paper's table with several rows that were run follows, beside ours.
 
     Raises:
         RecordError: if a folder is given that holds no trial.
@@ -48,6 +48,7 @@ def answer(source: Path | Iterable[LoadedTrial], *, checks: Sequence[CheckResult
 
 
 def answer_of(entries: Sequence[Entry], columns: int | None = None) -> str:
-    """`answer` from scenarios that were gathered already; tables take no more than so many columns."""
+    """Returns `answer` from scenarios that were gathered already; tables have at most `columns` characters a
+    line."""
     said = [table_text(table, columns=columns) for table in tables(entries)]
     return "\n\n".join([answer_text(entries), *said])

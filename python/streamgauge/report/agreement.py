@@ -30,7 +30,7 @@ SHOWN = {
     "packet_size": "mean packet", "queue_delay": "time in bottleneck", "rtt": "round-trip time",
     "max_min_share": "fair share", "sent": "sent", "received": "received", "jain": "Jain's index",
 }  # fmt: skip
-"""Metrics that pages show, with what they are called beside a flow's name."""
+"""Metrics on pages, with their names beside a flow's name."""
 
 _NEAR = 0.05
 """A metric that is not compared otherwise differs practically beyond this share."""
@@ -43,20 +43,20 @@ class Pair:
     scenario: str
     slug: str
     what: str
-    """The metric's title and whose it is."""
+    """The metric's title and its subject."""
     first: str
     second: str
     percent: float | None
-    """Of the greater of both; None if one is not known."""
+    """Difference in percent of the greater of both; None if one is not known."""
     intervals: float | None
     """In half-widths of the interval of the difference; infinite if nothing varied, None without one."""
     verdict: str
-    """``differs``, ``small`` (no more than what is practically equal), ``agrees`` or ``one`` (one is not
-    known)."""
+    """``differs``, ``small`` (no more than the margin of practical equality), ``agrees`` or ``one`` (one is
+    not known)."""
 
     @property
     def percent_words(self) -> str:
-        """``75 %``."""
+        """Returns ``75 %``."""
         return (
             "–"
             if self.percent is None
@@ -67,7 +67,7 @@ class Pair:
 
     @property
     def interval_words(self) -> str:
-        """``10 ×``."""
+        """Returns ``10 ×``."""
         if self.intervals is None:
             return "–"
         if math.isinf(self.intervals):
@@ -76,8 +76,8 @@ class Pair:
 
     @property
     def size(self) -> tuple[int, float, float]:
-        """What pairs are sorted by, the worst first: verdict, percent, half-widths. What differs at all does
-        so by more than its interval; where nothing varied there are no half-widths to go by."""
+        """Returns the sort key of pairs, the worst first: verdict, percent, half-widths. A pair that differs
+        at all does so by more than its interval; where nothing varied there are no half-widths to sort by."""
         order = ("differs", "one", "small", "agrees")
         return order.index(self.verdict), -(self.percent or 0.0), -(self.intervals or 0.0)
 
@@ -95,17 +95,17 @@ class Agreement:
 
     @property
     def apart(self) -> list[Pair]:
-        """Those that differ."""
+        """Returns those that differ."""
         return [one for one in self.pairs if one.verdict == "differs"]
 
     @property
     def alike(self) -> list[Pair]:
-        """The others: those that one does not know, that hardly differ, that agree."""
+        """Returns the others: unknown, small and equal ones."""
         return [one for one in self.pairs if one.verdict != "differs"]
 
 
 def agreement(title: str, first: str, second: str, pairs: Iterable[Pair]) -> Agreement | None:
-    """All pairs of two sources, called `first` and `second`, worst first; None without any."""
+    """Returns all pairs of two sources, called `first` and `second`, worst first; None without any."""
     found = tuple(sorted(pairs, key=lambda one: one.size))
     if not found:
         return None
@@ -117,11 +117,11 @@ def agreement(title: str, first: str, second: str, pairs: Iterable[Pair]) -> Agr
     told = [f"{counts['agrees']} agree within their interval"]
     told += [f"{counts['small']} differ by less than matters"] if counts["small"] else []
     told += [f"{counts['differs']} differ"]
-    text = f"Of {both} numbers that both have, {', '.join(told)}"
+    text = f"{both} numbers in both: {', '.join(told)}"
     if counts["differs"]:
         worst = max((one for one in found if one.verdict == "differs"), key=lambda one: one.percent or 0.0)
         text += f"; the most {worst.what} in {worst.scenario}: {worst.first} against {worst.second}"
-    text += f". {counts['one']} more only one of them knows." if counts["one"] else "."
+    text += f". {counts['one']} more are in one of them only." if counts["one"] else "."
     return Agreement(title, first, second, found, text)
 
 
@@ -153,7 +153,8 @@ def _of_metric(label: str, entry: Entry, metric: str, flow: str, sim: Group, emu
 
 
 def of_published(entries: Sequence[Entry]) -> Agreement | None:
-    """Ours and what papers print: of checks, in the answering mode, and of tables; None without any."""
+    """Returns ours and the printed values of papers: of checks, in the answering mode, and of tables; None
+    without any."""
     short = entry_labels(entries)
     pairs: dict[tuple[str, str], Pair] = {}
     for entry in entries:
@@ -195,7 +196,7 @@ def of_published(entries: Sequence[Entry]) -> Agreement | None:
 
 
 def _what(term: str) -> str:
-    """A term in words if it is a metric of a flow, else as it is written."""
+    """Returns a term in words if it is a metric of a flow, else as it is written."""
     metric, _, flow = term.partition(".")
     if metric in SHOWN and flow and flow.isidentifier():
         return f"{SHOWN[metric]} of {flow}"
@@ -203,7 +204,7 @@ def _what(term: str) -> str:
 
 
 def _printed(entry: Entry) -> dict[str, tuple[str, str]]:
-    """What the tables of papers print of a scenario: (as printed, flow) by term."""
+    """Returns the values of a scenario in the tables of papers: (as printed, flow) by term."""
     found = {}
     for data in _tables():
         of = data.get("scenarios")
@@ -233,17 +234,17 @@ def pair(
     published: str = "",
     half: float | None = None,
 ) -> Pair:
-    """One number from two sources.
+    """Returns one number from two sources.
 
     Args:
-        label: what its scenario is called.
-        slug: where that is on the page; empty if nowhere.
-        what: what the number is.
+        label: the scenario's name.
+        slug: its place on the page; empty without one.
+        what: name of the number.
         first: from the one.
         second: from the other.
         dimension: of both.
         signed: whether it can be below zero.
-        metric: its name, by which what is practically equal is known.
+        metric: its name, which selects the margin of practical equality.
         published: the second as it is printed.
         half: half of the interval of their difference, if it does not follow from both intervals.
     """

@@ -1,4 +1,4 @@
-"""The answer in plain words: what the viewer saw and what happened to a flow when the network got tight."""
+"""The answer in plain words: the viewer's experience and the fate of a flow under congestion."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from streamgauge.claims.dimension import PERCENT, RATE, TIME, plain, say, show
 from streamgauge.metrics import Interval
 from streamgauge.report.certificate import virtual_machine
 from streamgauge.report.model import Entry, Group, class_labels, listed, mean_of, say_mean
+from streamgauge.report.observed import CAPTURED, observed_of
 from streamgauge.report.phases import Phases
 from streamgauge.report.viewer import viewer_sentence
 from streamgauge.report.words import bottleneck_words, relay_words
@@ -21,25 +22,25 @@ HELD_RATE, BACKED_OFF = 0.95, 0.8
 
 
 BURST_S = 3.0
-"""Company shorter than this says nothing about backing off."""
+"""Shorter company gives no evidence of backing off."""
 NEARLY_ALL = 0.95
-"""A flow that sends for this share of a stretch or more is not said to have paused in it."""
+"""A flow that sends for this share of a stretch or more counts as without a pause in it."""
 MANY = 3
-"""So many beside a flow are not told one by one."""
+"""Number of flows beside a flow from which they are not described one by one."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A scenario's answer: of each flow what its viewer saw and what became of it, and where and how often it
-    was measured."""
+    """A scenario's answer: for each flow the viewer's experience and its fate, with the mode and number of
+    the measurements."""
 
     scenario: str
     title: str
-    """What the scenario is called in words."""
+    """The scenario's name in words."""
     question: str
     sentences: tuple[str, ...]
     basis: str
-    """Mode and n; what the number was measured on is in `conditions`."""
+    """Mode and n; the conditions of the number are in `conditions`."""
     conditions: str
 
     def __str__(self) -> str:
@@ -47,15 +48,17 @@ class Answer:
 
 
 def answer(entry: Entry, group: Group) -> Answer:
-    """One scenario's answer, from its trials in one mode."""
+    """Returns one scenario's answer, from its trials in one mode."""
     question, conditions = _question(entry), bottleneck_words(entry)
     if not group.valid:
         reasons = sorted({reason for trial in group.trials for reason in trial.why})
         why = "; ".join(reasons[:3]) or "nothing to measure"
         no = f"No valid trial, so no answer; {_remedy(reasons)}."
         return Answer(entry.id, entry.title, question, (no,), f"{group.mode}: {why}", conditions)
+    if (observed := observed_of(group)) is not None and observed.get("answer"):
+        return Answer(entry.id, entry.title, question, tuple(observed["answer"]), basis(group), conditions)
     told = tuple(_flow_sentences(entry, group, name) for name in spoken_of(entry, group))
-    sentences = told or ("No flow but pings is under test, and of these nothing is asked.",)
+    sentences = told or ("The only subjects are pings, which have no answer.",)
     return Answer(entry.id, entry.title, question, sentences, basis(group), conditions)
 
 
@@ -65,13 +68,13 @@ _WANT_OF_A_PROCESSOR = ("departures", "reached the ends", "processor", "pre-flig
 
 def _remedy(reasons: Sequence[str]) -> str:
     if reasons and all(any(word in reason for word in _WANT_OF_A_PROCESSOR) for reason in reasons):
-        return "end what else keeps this machine busy and run it again, or add --machine virtual"
-    return "the trial's folder has the logs of its programs: mend what they name and run it again"
+        return "end other programs that load this machine and run it again, or add --machine virtual"
+    return "the trial's folder has the logs of its programs: repair the faults there and run it again"
 
 
 def spoken_of(entry: Entry, group: Group) -> list[str]:
-    """The subjects that an answer speaks of: all but a relay at the server that itself sent nothing, as what
-    it gives its flows crosses the path under their names."""
+    """Returns the subjects of an answer: all but a relay at the server that itself sent nothing, as its data
+    for its flows crosses the path under their names."""
     relays = entry.scenario.get("relays") or {}
 
     def is_silent(name: str) -> bool:
@@ -83,8 +86,10 @@ def spoken_of(entry: Entry, group: Group) -> list[str]:
 
 
 def basis(group: Group) -> str:
-    """Mode, n and kind of interval: what a number rests on."""
+    """Returns mode, n and kind of interval: the basis of a number."""
     mode = {"sim": "simulated", "emu": "emulated"}.get(group.mode, group.mode)
+    if group.mode == CAPTURED:
+        return "from captures, no plan"
     if group.valid and group.mode == "emu":
         subjects = [info for info in group.numbers.infos.values() if info.role == "subject"]
         whose = sorted({"our" if info.ours else "third-party" for info in subjects})
@@ -96,7 +101,7 @@ def basis(group: Group) -> str:
 
 
 def _flow_sentences(entry: Entry, group: Group, name: str) -> str:
-    """What a flow's viewer saw, then what became of it; of short transfers also how long one took."""
+    """Returns the experience of a flow's viewer, then its fate; for short transfers also their time."""
     seen = viewer_sentence(group, name, named=len(spoken_of(entry, group)) > 1)
     return f"{seen} {_passage(entry, group, name)}{_transfers(group, name)}".strip()
 
@@ -122,7 +127,7 @@ def _passage(entry: Entry, group: Group, name: str) -> str:
         return f"{name} sent {sent} and lost {lost}; {_delay(group, name, None)}."
     stretch = f"{plain(found.during[0])} s to {plain(found.during[1])} s"
     beside = f"beside {_company(group, name, found)} ({stretch})"
-    # All of what was sent in these seconds: what a queue still gives out from before is left out.
+    # All bits sent in these seconds: those that a queue still delivers from before are left out.
     during = group.say("throughput", name, *found.during)
     loss = group.say("sent_loss", name, *found.during)
     got = group.say("sent_goodput", name, *found.during)
@@ -140,18 +145,19 @@ def _passage(entry: Entry, group: Group, name: str) -> str:
 
 
 def _beside_the_path(entry: Entry, group: Group, name: str) -> str:
-    """Why a flow sent nothing if it goes through a relay at the client, and that it was served nonetheless if
+    """Returns why a flow sent nothing if it uses a relay at the client, and that it was served nonetheless if
     its player played in every trial; empty without such a relay."""
     relay = relay_words(entry, name)
     if not relay.endswith(" at the client"):
         return ""
     if group.numbers.played(name):
         return f" across the path: {relay} served it"
-    return f" across the path, as it goes through {relay}"
+    return f" across the path, because {relay} is between"
 
 
 def _company(group: Group, name: str, found: Phases) -> str:
-    """Who sent beside a flow, and how much: each by itself if there are few, else from least to most."""
+    """Returns the senders beside a flow, and their rates: each by itself if there are few, else from least to
+    most."""
     told = [_sending(group, one, name, found.during) for one in found.company]
     rates = [group.over("sending_rate", one, *found.during) for one in found.company]
     means = [rate.mean for rate in rates if rate is not None]
@@ -163,7 +169,8 @@ def _company(group: Group, name: str, found: Phases) -> str:
 
 
 def _sending(group: Group, flow: str, beside: str, stretch: tuple[float, float]) -> str:
-    """A flow that sent beside another, with its rate while it did, and for how long if not all the time."""
+    """Returns a flow that sent beside another, with its rate while it did, and for how long if not all the
+    time."""
     rate = group.over("sending_rate", flow, *stretch)
     time = group.over("sending_time", flow, *stretch)
     if rate is None or time is None:
@@ -203,7 +210,8 @@ def _delay(group: Group, name: str, stretch: tuple[float, float] | None) -> str:
 
 
 def answer_text(entries: Sequence[Entry]) -> str:
-    """All answers as plain text for a terminal: a question once, yes or no if it asks that, its answers."""
+    """Returns all answers as plain text for a terminal: a question once, yes or no if it asks that, its
+    answers."""
     lines: list[str] = []
     for asked in by_question(entries):
         lines += ([""] if lines else []) + [asked.question]
@@ -224,8 +232,8 @@ def answer_text(entries: Sequence[Entry]) -> str:
 
 
 PLUS_MINUS = (
-    "± is half the 95 % interval (Student's t), in brackets its ends where one would be below zero; it is "
-    "left out where nothing varied or less than the digits show, and for n = 1."
+    "± is half the 95 % interval (Student's t); brackets have its ends where one would be below zero. It is "
+    "left out for n = 1, and where the variation is below the digits shown."
 )
 
 
@@ -236,15 +244,15 @@ class Asked:
     question: str
     answers: tuple[Answer, ...]
     summary: str
-    """What all of them got through and lost; empty for fewer than three."""
+    """Throughput and loss of all of them; empty for fewer than three."""
     verdict: str
-    """Yes or no, and what says so; empty if that is not asked or cannot be said."""
+    """Yes or no, and the evidence; empty if it is no such question or is undecided."""
     why_simulated: str
     """Why simulation answers although trials were emulated, in a line; empty if it does not."""
 
     @property
     def basis(self) -> str:
-        """What all answers rest on, to be said once; empty if they differ."""
+        """Returns the common basis of all answers; empty if they differ."""
         bases = {own_basis(found) for found in self.answers}
         return bases.pop() if len(bases) == 1 and len(self.answers) > 1 else ""
 
@@ -264,8 +272,8 @@ def by_question(entries: Sequence[Entry]) -> list[Asked]:
 
 
 def answering(entries: Sequence[Entry]) -> list[Group]:
-    """The trials by which scenarios of one question answer: all emulated where all have valid ones, else all
-    simulated where all have that, else each scenario's best."""
+    """Returns the trials by which scenarios of one question answer: all emulated where all have valid ones,
+    else all simulated where all have that, else each scenario's best."""
     for mode in ("emu", "sim"):
         groups = [group for entry in entries if (group := entry.group(mode)) is not None and group.valid]
         if len(groups) == len(entries):
@@ -294,12 +302,13 @@ def _question(entry: Entry) -> str:
 
 
 def own_basis(found: Answer) -> str:
-    """What one answer rests on."""
+    """Returns the basis of one answer."""
     return f"{found.basis}; {found.conditions}"
 
 
 def summary(entries: Sequence[Entry], groups: Sequence[Group]) -> str:
-    """What scenarios of one question got through and lost, in one sentence; empty for fewer than three."""
+    """Returns throughput and loss of one question's scenarios, in one sentence; empty for fewer than
+    three."""
     told = []
     if len(entries) < 3:
         return ""

@@ -1,4 +1,4 @@
-"""Figures that a scenario declares besides what goes over time: a distribution, a scatter, bars."""
+"""Figures that a scenario declares besides those over time: a distribution, a scatter, bars."""
 
 from __future__ import annotations
 
@@ -49,18 +49,18 @@ PLOTTED: dict[Dimension, tuple[float, str]] = {
 """The unit in which each dimension is drawn: (canonical units in one, name)."""
 _SHARES = np.linspace(0, 1, 101)
 _MOST_POINTS = 1200
-"""Of a scatter: more hide one another."""
+"""Most points of a scatter: more hide one another."""
 
 
 def plotted(metric: MetricName) -> tuple[float, str, str]:
-    """A metric's unit when it is drawn, (canonical units in one, name), and the title of an axis."""
+    """Returns a metric's unit when it is drawn, (canonical units in one, name), and the title of an axis."""
     scale, unit = PLOTTED.get(metric.dimension, (1.0, ""))
     return scale, unit, f"{metric.title}, {unit}".removesuffix(", ")
 
 
 def has(trial: TrialMetrics, metric: MetricName, subject: str) -> bool:
-    """Whether a flow, stage or trial has a metric over time, in its dimension: of an event each flow may say
-    it in a unit of its own."""
+    """Returns whether a flow, stage or trial has a metric over time, in its dimension: each flow may have an
+    event in a unit of its own."""
     try:
         trial.series(metric.name, subject)
         return trial.dimension(metric.name, subject) == metric.dimension
@@ -69,7 +69,7 @@ def has(trial: TrialMetrics, metric: MetricName, subject: str) -> bool:
 
 
 def _samples(trial: TrialMetrics, metric: MetricName, subject: str) -> Floats | None:
-    """A metric's samples in the window; None if the subject has it not over time."""
+    """Returns a metric's samples in the window; None if the subject has it not over time."""
     if not has(trial, metric, subject):
         return None
     return trial.series(metric.name, subject).samples()[trial.grid.slice()]
@@ -208,14 +208,14 @@ def _bands(counts: Mapping[str, int]) -> str:
 
 
 def _text(text: str) -> str:
-    """As it stands in an expression of Vega's."""
+    """Returns the text for an expression of Vega's."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def scatter(
     id_: str, title: str, like: str, metrics: Sequence[MetricName], read: Mapping[str, SamplePairs],
 ) -> DrawnFigure | None:  # fmt: skip
-    """One metric against another, a point a sample."""
+    """Returns one metric against another, a point a sample."""
     (x_scale, x_unit, x_title), (y_scale, y_unit, y_title) = (plotted(metric) for metric in metrics)
     rows = [
         (rounded(x / x_scale), rounded(y / y_scale), subject, mode)
@@ -259,7 +259,7 @@ def scatter(
 
 
 def _column(metric: str, unit: str) -> str:
-    """A column's name: ``queue_delay_ms``."""
+    """Returns a column's name: ``queue_delay_ms``."""
     return re.sub(r"\W+", "_", f"{metric}_{unit.replace('%', 'percent')}").strip("_")
 
 

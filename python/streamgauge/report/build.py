@@ -56,7 +56,8 @@ def write_page(
     left_out: Mapping[Path, int] | None = None,
     compared: Comparison | None = None,
 ) -> Path:
-    """`build` of scenarios that were gathered already; `compared` is the comparison that was asked for."""
+    """Runs `build` on scenarios that were gathered already; `compared` is the comparison that was asked
+    for."""
     return write_whole(out, render(entries, left_out or {}, compared))
 
 
@@ -83,8 +84,8 @@ def render(
     left_out: Mapping[Path, int] | None = None,
     asked: Comparison | None = None,
 ) -> str:
-    """The page as text. `asked` is the comparison that its trials ran for: the page has the same subjects by
-    the same names, in the same order and against the same baseline."""
+    """Returns the page as text. `asked` is the comparison that its trials ran for: the page has the same
+    subjects by the same names, in the same order and against the same baseline."""
     answers = {one.scenario: one for question in by_question(entries) for one in question.answers}
     compared = [asked] if asked is not None and tells_all(asked, entries) else comparisons(entries)
     first = blocks(entries, compared)
@@ -139,12 +140,12 @@ def render(
 
 
 def _told_at_top(first: Sequence[AnsweredQuestion], answers: Mapping[str, Any]) -> set[str]:
-    """Scenarios whose whole answer is a question's verdict."""
+    """Returns scenarios with a question's verdict as their whole answer."""
     verdicts = {block.verdict for block in first}
     return {scenario for scenario, one in answers.items() if " ".join(one.sentences) in verdicts}
 
 
 def _is_bad(entry: Entry) -> bool:
-    """Whether anything of it failed or is invalid."""
+    """Returns whether anything of it failed or is invalid."""
     failed = any(check.verdict == "fail" for check in entry.checks)
     return failed or any(not group.valid for group in entry.groups)

@@ -11,12 +11,13 @@ from streamgauge.report.model import Entry, Group
 MARKS = {"pass": "✓", "fail": "✗", "inconclusive": "?", "skipped": "–"}
 NOT_CALIBRATED = "not calibrated: run `streamgauge calibrate`"
 _LEAST_PERCENT = 1e-4
-"""Smaller percentages are said to be smaller: nobody reads powers of ten in a table."""
+"""Smaller percentages are shown as smaller than this: powers of ten are hard to read in a table."""
 _SCALED = {"bit/s": ((1e6, "Mbit/s"), (1e3, "kbit/s")), "us": ((1e3, "ms"),)}
 
 
 def row_cells(row: Mapping[str, Any]) -> dict[str, str]:
-    """A row as words: ``{"id", "what", "asked", "measured", "error", "bound", "verdict", "mark"}``."""
+    """Returns a row as words: ``{"id", "what", "asked", "measured", "error", "bound", "verdict",
+    "mark"}``."""
     unit, error_unit = str(row["unit"]), str(row["error_unit"])
     return {
         "id": str(row["id"]),
@@ -31,7 +32,7 @@ def row_cells(row: Mapping[str, Any]) -> dict[str, str]:
 
 
 def quantity(value: float | None, unit: str, *, digits: int, signed: bool = False) -> str:
-    """``10.0002 Mbit/s``, ``+0.0024 %``; a dash for what was not measured."""
+    """Returns ``10.0002 Mbit/s``, ``+0.0024 %``; a dash for a missing value."""
     if value is None:
         return "–"
     if unit == "%" and 0 < abs(value) < _LEAST_PERCENT:
@@ -47,7 +48,7 @@ def quantity(value: float | None, unit: str, *, digits: int, signed: bool = Fals
 
 
 def bound_words(bound: Any, unit: str) -> str:
-    """``± 0.02 %``, ``-599 to 0 B``, ``at least -1200 packets/s``, ``at most 0 us``."""
+    """Returns ``± 0.02 %``, ``-599 to 0 B``, ``at least -1200 packets/s``, ``at most 0 us``."""
     if not isinstance(bound, list | tuple):
         return f"± {quantity(bound, unit, digits=3)}" if bound else "exact"
     low, high = bound
@@ -59,7 +60,7 @@ def bound_words(bound: Any, unit: str) -> str:
 
 
 def age_words(seconds: float) -> str:
-    """``12 minutes``, ``3.5 hours``, ``2 days``."""
+    """Returns ``12 minutes``, ``3.5 hours``, ``2 days``."""
     for size, name in ((86_400, "days"), (3600, "hours"), (60, "minutes")):
         if seconds >= 1.5 * size:
             return f"{plain(seconds / size, 2)} {name}"
@@ -67,7 +68,8 @@ def age_words(seconds: float) -> str:
 
 
 def certificates(trials: Iterable[Any]) -> list[tuple[Mapping[str, Any] | None, int]]:
-    """The certificates of emu trials, each with how many trials carry it; None for those that carry none."""
+    """Returns the certificates of emu trials, each with how many trials carry it; None for those that carry
+    none."""
     found: dict[str, tuple[Mapping[str, Any] | None, int]] = {}
     for trial in trials:
         if trial.mode != "emu" or _virtual(trial):
@@ -80,7 +82,8 @@ def certificates(trials: Iterable[Any]) -> list[tuple[Mapping[str, Any] | None, 
 
 
 def virtual_machine(trials: Iterable[Any]) -> Mapping[str, Any] | None:
-    """The virtual machine that every one of the trials ran in; None if one did not, or there is none."""
+    """Returns the virtual machine that every one of the trials ran in; None if one did not, or there is
+    none."""
     found = [_virtual(trial) for trial in trials]
     return found[0] if found and all(found) else None
 
@@ -91,16 +94,16 @@ def _virtual(trial: Any) -> Mapping[str, Any] | None:
 
 
 def virtual_sentence(machine: Mapping[str, Any]) -> str:
-    """A virtual machine in a line, in a certificate's place."""
+    """Returns a virtual machine in a line, in a certificate's place."""
     return (
-        f"in a virtual machine of {plain(machine['instructions_per_s'] / 1e9, 2)} thousand million "
+        f"in a virtual machine of {plain(machine['instructions_per_s'] / 1e9, 2)} · 10⁹ "
         f"instructions a second (QEMU {str(machine['qemu']).partition(' ')[0]}, Linux {machine['kernel']}, "
         f"snapshot {machine['snapshot']}), whose time this machine's load does not touch."
     )
 
 
 def sentence(certificate: Mapping[str, Any] | None, ages_s: Sequence[float] = ()) -> str:
-    """One certificate in a line."""
+    """Returns one certificate in a line."""
     if certificate is None:
         return f"{NOT_CALIBRATED}."
     verdicts = [row["verdict"] for row in certificate["checks"]]
@@ -112,7 +115,7 @@ def sentence(certificate: Mapping[str, Any] | None, ages_s: Sequence[float] = ()
         age += f" to {age_words(ages[-1])}"
     load = certificate.get("load_average") or []
     busy = f", load average {load[0]:.1f}" if load else ""
-    # "normal" alone would not say what is normal.
+    # "normal" alone would lack its noun.
     way, scheduling = certificate["way"], str(certificate["class"]).replace("normal", "normal class")
     text = (
         f"calibrated {str(certificate['date']).replace('T', ' ').removesuffix('Z')} UTC, {age} before the "
@@ -125,7 +128,7 @@ def sentence(certificate: Mapping[str, Any] | None, ages_s: Sequence[float] = ()
 
 
 def for_groups(groups: Iterable[Group]) -> dict[str, Any] | None:
-    """What stands under a scenario's figures; None if no trial of it is emulated.
+    """Returns the text under a scenario's figures; None if no trial of it is emulated.
 
     Returns:
         ``{"sentences": [...], "tables": [[cells, ...], ...], "mixed": bool}``.
@@ -152,5 +155,5 @@ def _is_of(trial: Any, identity: str) -> bool:
 
 
 def for_report(entries: Iterable[Entry]) -> dict[str, Any] | None:
-    """The same over every scenario of a report."""
+    """Returns the same over every scenario of a report."""
     return for_groups([group for entry in entries for group in entry.groups])

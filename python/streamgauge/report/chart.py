@@ -26,7 +26,7 @@ IN_THE_DARK = {
     BLUE: "#4aa8e8", SKY: "#b3e0ff", VERMILION: "#ff8c42", "#444444": "#c4c4c4", "#777777": "#a5a5a5",
     INK: "#e8e8e8", FAINT: "#454a50",
 }  # fmt: skip
-"""Colours too dark for a dark page, with what stands for them there: pages say it in their style."""
+"""Colours too dark for a dark page, with their replacements there: pages have them in their style."""
 WIDTH = 860
 """Width of a figure, all its columns together, in CSS pixels."""
 
@@ -42,14 +42,13 @@ class DrawnFigure:
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
     notes: str = ""
-    """What else there is to know, which pages fold away."""
+    """Further remarks, which pages fold away."""
     beside: Mapping[str, Any] = field(default_factory=dict)
-    """What a page shows of it besides, and no file has: ``single``, the courses of single trials, and
-    ``window``, of which a table over any stretch of time is made (templates/series.js says what is in
-    them)."""
+    """Further parts on a page, in no file: ``single``, the courses of single trials, and ``window``, the data
+    of a table over any stretch of time (templates/series.js describes the contents)."""
 
     def vega_lite(self, theme: str = "light") -> dict[str, Any]:
-        """The whole Vega-Lite specification."""
+        """Returns the whole Vega-Lite specification."""
         values = [dict(zip(self.columns, row, strict=True)) for row in self.rows]
         return {**self.spec, "data": {"values": values}, "config": THEMES[theme]}
 
@@ -76,18 +75,18 @@ class DrawnFigure:
 
 
 def _packed(values: list[Any]) -> list[Any]:
-    """A column, as runs where that is shorter."""
+    """Returns a column, as runs where that is shorter."""
     runs = [[value, len(list(run))] for value, run in itertools.groupby(values)]
     return runs if 3 * len(runs) < len(values) or any(isinstance(value, str) for value in values) else values
 
 
 def dash_of(place: int) -> list[int]:
-    """The dash of a line by its place: where colours come again, dashes are others."""
+    """Returns the dash of a line by its place: where colours come again, dashes are others."""
     return list(DASHES[(place + place // len(DASHES)) % len(DASHES)])
 
 
 def rounded(value: float, digits: int = 4) -> float:
-    """To so many significant digits: enough to draw, and it keeps the page small."""
+    """Rounds to this number of significant digits: enough to draw, and it keeps the page small."""
     return float(f"{value:.{digits}g}")
 
 
@@ -114,7 +113,7 @@ def _theme(ink: str, faint: str) -> dict[str, Any]:
     return {
         "font": font,
         "background": "transparent",
-        # What is read aloud is the figure's title, not each point.
+        # Screen readers read the figure's title, not each point.
         "aria": False,
         "view": {"stroke": faint},
         "axis": {
@@ -143,7 +142,7 @@ def bars(
     low, high); `y` titles the axis where the panels do not."""
     classes = list(dict.fromkeys(row[0] for row in rows))
     panels = list(dict.fromkeys(row[3] for row in rows))
-    # From dark to light, so that bars tell apart in grey too.
+    # From dark to light, which keeps bars distinct in grey too.
     colours = [
         "#444444" if kind == "published" else (BLUE, ORANGE, GREEN)[i % 3] for i, kind in enumerate(kinds)
     ]
@@ -250,8 +249,8 @@ def lines(
 
 
 def spec_of(chart: Any) -> dict[str, Any]:
-    """An Altair chart of the rows named ``source`` as a description without theme: handy for a single figure,
-    too slow where there are many (`streamgauge.report.vega`)."""
+    """Returns an Altair chart of the rows named ``source`` as a description without theme: handy for a single
+    figure, too slow where there are many (`streamgauge.report.vega`)."""
     import altair as alt
 
     with alt.data_transformers.enable(consolidate_datasets=False):

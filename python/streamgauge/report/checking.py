@@ -17,12 +17,12 @@ from streamgauge.report.model import Entry, entry_labels, say_half
 __all__ = ["Mark", "anchor", "check_rows", "counted", "counts", "marks", "of_section"]
 
 DIFFERS = "≠"
-"""Beside a pass whose number is another than the published one."""
+"""Marks a pass with another number than the published one."""
 
 
 @dataclass(frozen=True)
 class Mark:
-    """What stands at a number that a check found wanting."""
+    """Mark of a number that failed a check."""
 
     sign: str
     kind: str
@@ -31,12 +31,12 @@ class Mark:
 
 
 def anchor(entry: Entry, check: CheckResult) -> str:
-    """Where a check's row is."""
+    """Returns where a check's row is."""
     return f"check-{entry.slug}-{check.id}".replace(" ", "-")
 
 
 def check_rows(entries: Sequence[Entry]) -> list[dict[str, Any]]:
-    """A row a check of a scenario, with its verdicts in every mode beside one another."""
+    """Returns a row a check of a scenario, with its verdicts in every mode beside one another."""
     rows: list[dict[str, Any]] = []
     short = entry_labels(entries)
     for entry in entries:
@@ -54,7 +54,7 @@ def _told(check: CheckResult, entry: Entry) -> dict[str, Any]:
         {
             "name": "" if key == "value" else key,
             "published": str(text),
-            # Not what the reason says already.
+            # Without repeating the reason.
             "ours": matched[key].words()
             if key in matched and not check.changed and matched[key].words() not in check.why
             else "",
@@ -70,6 +70,7 @@ def _told(check: CheckResult, entry: Entry) -> dict[str, Any]:
         "mode": check.mode,
         "verdict": check.verdict,
         "mark": MARKS[check.verdict],
+        "in_size": check.differs_in_size,
         "title": check.title or "",
         "that": check.that,
         "why": check.why,
@@ -88,17 +89,18 @@ def _told(check: CheckResult, entry: Entry) -> dict[str, Any]:
 
 
 def counts(entries: Sequence[Entry]) -> dict[str, int]:
-    """How many verdicts there are of each kind, and how many passes differ from the published numbers."""
+    """Returns how many verdicts there are of each kind, and how many passes differ from the published
+    numbers."""
     found = {"pass": 0, "fail": 0, "inconclusive": 0, "differ": 0}
     for entry in entries:
         for check in entry.checks:
             found[check.verdict] += 1
-            found["differ"] += check.verdict == "pass" and bool(check.differs)
+            found["differ"] += check.differs_in_size
     return found
 
 
 def counted(found: dict[str, int]) -> str:
-    """``17 pass (of them 3 differ from the published numbers), 0 fail, 1 inconclusive``."""
+    """Returns ``17 pass (of them 3 differ from the published numbers), 0 fail, 1 inconclusive``."""
     differ = found["differ"]
     said = f"{found['pass']} pass"
     if differ:
@@ -107,7 +109,7 @@ def counted(found: dict[str, int]) -> str:
 
 
 def of_section(entry: Entry) -> list[dict[str, Any]]:
-    """A scenario's checks in short: id, title, where the rest is, and the verdict in each mode."""
+    """Returns a scenario's checks in short: id, title, where the rest is, and the verdict in each mode."""
     return [
         {
             "id": row["id"],
@@ -118,7 +120,7 @@ def of_section(entry: Entry) -> list[dict[str, Any]]:
                     "mode": mode,
                     "verdict": told["verdict"],
                     "mark": told["mark"],
-                    "differs": bool(told["differs"]) and told["verdict"] == "pass",
+                    "differs": told["in_size"],
                 }
                 for mode, told in row["by_mode"].items()
             ],
@@ -132,7 +134,7 @@ def marks(entry: Entry) -> dict[tuple[str, str, str], list[Mark]]:
     paper."""
     found: dict[tuple[str, str, str], list[Mark]] = {}
     for check in entry.checks:
-        differs = check.verdict == "pass" and bool(check.differs)
+        differs = check.differs_in_size
         if check.verdict == "pass" and not differs:
             continue
         said = check.differs if differs else f"{check.title or check.id}: {check.why}"

@@ -1,4 +1,4 @@
-"""What of a report's scenarios can be compared: like with like, as their ids and their conditions tell."""
+"""Comparable scenarios of a report: like with like, by their ids and their conditions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ __all__ = ["comparisons", "tells_all"]
 
 
 def comparisons(entries: Sequence[Entry]) -> list[Comparison]:
-    """Scenarios that differ in what is under test, or in the queue, and in nothing else, compared.
+    """Returns comparisons of scenarios that differ in the subject under test, or in the queue, and in nothing
+    else.
 
     Those of the same subjects under several conditions are one comparison. The first subject is the baseline.
     """
@@ -28,7 +29,7 @@ def comparisons(entries: Sequence[Entry]) -> list[Comparison]:
         subjects = [key_of(under_test(entry.scenario)) for entry in mine]
         if len(set(subjects)) < 2:
             continue
-        # Two scenarios of the same subject and conditions differ in words alone, or in what is measured.
+        # Two scenarios of the same subject and conditions differ in words alone, or in their metrics.
         kept = dict(zip(reversed(subjects), reversed(mine), strict=True))
         families.setdefault(tuple(sorted(kept)), []).append(
             [entry for entry in mine if entry in kept.values()]
@@ -37,8 +38,8 @@ def comparisons(entries: Sequence[Entry]) -> list[Comparison]:
 
 
 def tells_all(found: Comparison, entries: Sequence[Entry]) -> bool:
-    """Whether a comparison's subjects are scenarios of these entries, each one's its own: of commits, modes
-    and saved baselines they are not."""
+    """Returns whether a comparison's subjects are scenarios of these entries, each one's its own: of commits,
+    modes and saved baselines they are not."""
     ids = {entry.id: {group.mode for group in entry.groups} for entry in entries}
     of: dict[str, set[str]] = {}
     for (subject, _, mode), id_ in found.entries.items():
@@ -55,7 +56,7 @@ def _compared(blocks: Sequence[Sequence[Entry]]) -> Comparison:
             ids.setdefault(key_of(under_test(entry.scenario)), []).append(entry.id)
     labels = subject_labels(ids)
     if set(labels.values()) & set(ids):
-        # No part of their ids tells them apart: what is under test does.
+        # Their ids are the same in every part: the system under test differs.
         tested = [under_test(entry.scenario) for entry in blocks[0]]
         labels = difference_labels({key_of(one): one for one in tested})
     cases = [

@@ -18,29 +18,30 @@ __all__ = ["BAND_TRIALS", "MAX_POINTS", "SHOWN_TRIALS", "Courses", "GroupCourse"
 MAX_POINTS = 240
 """Most points of a line: more would not be seen at the width of a page."""
 BAND_TRIALS = 5
-"""From so many trials on a band holds 95 % of them; of fewer it reaches from the least to the greatest."""
+"""From this number of trials on a band holds 95 % of them; with fewer it reaches from the least to the
+greatest."""
 SHOWN_TRIALS = 10
-"""Of so many trials the courses of each can be shown, those of the lowest seeds."""
+"""Most trials with courses of their own, those of the lowest seeds."""
 
 How = Literal["value", "most", "share", "trailing"]
-"""What of a metric a point is: its value over the point's samples; the greatest inside them; of a metric that
-is a time, the share of the point's length that it takes; or its value over the last while, up to the point's
-end."""
+"""Meaning of a metric's point: its value over the point's samples; the greatest inside them; for a metric
+that is a time, the share of the point's length that it takes; or its value over the last while, up to the
+point's end."""
 _EXACT = 256
 
 
 class Spread:
     """Quantiles of values that come one after the other, at many points at once, in bounded memory.
 
-    Exact up to 256 values. Of each 256 more, sorted, every second stays and stands for two, and so on upward
-    (Manku, Rajagopalan and Lindsay, SIGMOD 1998, section 3): of 10,000 a quantile is off by at most 1.2 %
-    of them, and by far less as a rule.
+    Exact up to 256 values. Of each 256 more, sorted, every second stays and counts for two, and so on upward
+    (Manku, Rajagopalan and Lindsay, SIGMOD 1998, section 3): of 10,000 a quantile is off by at most 1.2 % of
+    them, and by far less as a rule.
     """
 
     def __init__(self, points: int) -> None:
         self._points = points
         self._levels: list[tuple[Floats, int]] = []
-        """Values that stand for 2^level each, [value, point], and how many of the rows are filled."""
+        """Values with a weight of 2^level each, [value, point], and the number of filled rows."""
         self._odd = False
 
     def add(self, values: Floats) -> None:
@@ -61,14 +62,15 @@ class Spread:
         self._levels[level] = held, needed
         if needed == _EXACT:
             held.sort(axis=0)
-            # By turns, so that what is left out lies as often above as below.
+            # By turns, which makes dropped values lie as often above as below.
             kept = held[int(self._odd) :: 2].copy()
             self._odd = not self._odd
             self._levels[level] = held, 0
             self._put(level + 1, kept)
 
     def quantiles(self, shares: Sequence[float]) -> Floats:
-        """Of the values that are known, linear between neighbours, [share, point]; NaN where none is."""
+        """Returns quantiles of the known values, linear between neighbours, [share, point]; NaN where none
+        is."""
         filled = [(held[:count], 2.0**level) for level, (held, count) in enumerate(self._levels) if count]
         if not filled:
             return np.full((len(shares), self._points), np.nan)
@@ -96,7 +98,8 @@ class GroupCourse:
     begins_s: Floats
     ends_s: Floats
     times_s: Floats
-    """Where a point is drawn: in its middle; what looks back, at its end, as it is not known earlier."""
+    """Time at which a point is drawn: its middle; for a value of the past, its end, as it is not known
+    earlier."""
     median: Floats
     mean: Floats
     low: Floats | None
@@ -107,10 +110,10 @@ class GroupCourse:
     trials: int
     """How many were read."""
     single: Floats
-    """Of the first trials each, [trial, point]."""
+    """Values of the first trials each, [trial, point]."""
 
     def greatest(self) -> float:
-        """Of all that is drawn but single trials; 0 of nothing."""
+        """Returns the greatest of all drawn values except single trials; 0 without any."""
         drawn = [part for part in (self.median, self.mean, self.high) if part is not None]
         values = np.concatenate(drawn)
         values = values[np.isfinite(values)]
@@ -118,7 +121,7 @@ class GroupCourse:
 
 
 def band_words(trials: int) -> str:
-    """What a band of so many trials holds; empty of a single one."""
+    """Returns the meaning of a band over the trials; empty for a single one."""
     if trials < 2:
         return ""
     if trials < BAND_TRIALS:
@@ -145,7 +148,7 @@ class _Cut:
         return cls(starts, (ends - starts).astype(np.float64), widths_s, widths_s >= 0.5 * usual)
 
     def values(self, series: Series, how: How, trailing: int) -> Floats:
-        """A series in each point, NaN where there is nothing to measure; `trailing` is in samples."""
+        """Returns a series in each point, NaN where there is nothing to measure; `trailing` is in samples."""
         if how == "most":
             inside = series.samples() if series.high is None else series.high
             found: Floats = np.fmax.reduceat(inside, self.starts)
@@ -173,7 +176,7 @@ class _Cut:
 
 
 class _Read:
-    """What is kept of a quantity."""
+    """Stored data of a quantity."""
 
     def __init__(self, points: int) -> None:
         self.spread = Spread(points)
@@ -198,10 +201,10 @@ class Courses:
     Args:
         samples: the most samples that a trial of the scenario has; neighbours are merged where they are more
             than `MAX_POINTS`. A point's value is exact, a ratio of sums.
-        flows: the metrics that are wanted of each flow, and how.
+        flows: the requested metrics of each flow, with their kinds.
         stages: those of each bottleneck.
-        sums: metrics of flows of which the sums in each point are wanted too.
-        trailing: the samples that the last while has, where it is asked for.
+        sums: metrics of flows with sums in each point.
+        trailing: the samples in the last while, if requested.
     """
 
     def __init__(
@@ -257,16 +260,16 @@ class Courses:
 
     @property
     def edges_s(self) -> Floats:
-        """The points' bounds in the longest trial, [point + 1]."""
+        """Returns the points' bounds in the longest trial, [point + 1]."""
         places = [*range(0, len(self._edges_ns) - 1, self.step), len(self._edges_ns) - 1]
         return self._edges_ns[places] / SECOND_NS
 
     def subjects(self, metric: str) -> list[str]:
-        """Of which flows or stages a metric's values were read; an empty name is the whole trial's."""
+        """Returns the flows or stages with values of a metric; an empty name is the whole trial's."""
         return [subject for subject, name, how in self._found if (name, how) == (metric, "value")]
 
     def course(self, subject: str, metric: str, how: How = "value") -> GroupCourse | None:
-        """One quantity over all trials; None if no trial has a value."""
+        """Returns one quantity over all trials; None if no trial has a value."""
         read = self._found.get((subject, metric, how))
         if read is None or not read.known.any():
             return None

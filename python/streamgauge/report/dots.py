@@ -1,8 +1,8 @@
 """Small drawings that need no script: a value with its interval on the axis of its column, and subjects on
 two axes.
 
-All is inline SVG whose colours are those of the page's style sheet. Positions on a column's axis are in
-percent, so that a cell's drawing is as wide as its cell.
+All is inline SVG with the colours of the page's style sheet. Positions on a column's axis are in percent,
+which makes a cell's drawing as wide as its cell.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FROM_ZERO = 0.6
 
 @dataclass(frozen=True)
 class DotAxis:
-    """Where values lie, in canonical units, and what is written at its ends."""
+    """Range of the values, in canonical units, and the labels at its ends."""
 
     low: float
     high: float
@@ -39,13 +39,13 @@ class DotAxis:
     unit: str
 
     def percent(self, value: float) -> float:
-        """A value's place across a cell; what lies off the axis stays at its end."""
+        """Returns a value's place across a cell; a value off the axis stays at its end."""
         share = (value - self.low) / (self.high - self.low)
         return _EDGE + (100 - 2 * _EDGE) * min(1.0, max(0.0, share))
 
 
 def axis_of(values: Sequence[float], dimension: Dimension, ticks: int = 3) -> DotAxis:
-    """An axis with round ends that holds all values; from 0 unless they lie far from it."""
+    """Returns an axis with round ends that holds all values; from 0 unless they lie far from it."""
     low, high = min(values), max(values)
     if low >= 0 and (high - low > (1 - _FROM_ZERO) * high or high == 0):
         low = 0.0
@@ -60,7 +60,7 @@ def axis_of(values: Sequence[float], dimension: Dimension, ticks: int = 3) -> Do
 
 
 def _step(span: float, count: int) -> float:
-    """A round distance of which at most so many make the span, or one more."""
+    """Returns a round distance that fits into the span at most `count` times, or once more."""
     raw = span / count
     power = 10.0 ** math.floor(math.log10(raw))
     return next(step * power for step in (1.0, 2.0, 2.5, 5.0, 10.0) if step * power >= raw * 0.999)
@@ -74,8 +74,8 @@ def dot(
     first: bool,
     beside: float | None = None,
 ) -> Markup:
-    """A value with its interval; `first` fills it in the accent, `beside` is the baseline's value, a line
-    through all rows."""
+    """Returns a value with its interval; `first` fills it in the accent, `beside` is the baseline's value, a
+    line through all rows."""
     y = 7
     parts = [f'<line class="rail" x1="{_EDGE:g}%" x2="{100 - _EDGE:g}%" y1="{y}" y2="{y}"/>']
     if beside is not None and math.isfinite(beside):
@@ -102,11 +102,12 @@ class Point:
     x_interval: tuple[float, float] | None = None
     y_interval: tuple[float, float] | None = None
     said: str = ""
-    """Its numbers in words, for who points at it."""
+    """Its numbers in words, shown on hover."""
 
 
 def pareto(points: Sequence[Point], x_better: str, y_better: str) -> list[Point]:
-    """The points that no other is at least as good as on both axes and better on one, from left to right.
+    """Returns the points that no other is at least as good as on both axes and better on one, from left to
+    right.
 
     Args:
         points: where subjects lie.
@@ -140,7 +141,7 @@ _CHAR = 8.6
 
 @dataclass(frozen=True)
 class ScatterAxis:
-    """What an axis of a scatter shows."""
+    """Content of an axis of a scatter."""
 
     title: str
     dimension: Dimension
@@ -151,7 +152,8 @@ class ScatterAxis:
 
 
 def drawn_ends(values: Sequence[tuple[float, tuple[float, float] | None]], *, signed: bool) -> list[float]:
-    """What an axis has to hold of values and their intervals: nothing below zero of what cannot be there."""
+    """Returns the range of an axis for values and their intervals: nothing below zero for values that cannot
+    be negative."""
     ends = [end for _, interval in values if interval for end in interval if math.isfinite(end)]
     return [value for value, _ in values] + [end if signed else max(0.0, end) for end in ends]
 
@@ -163,7 +165,7 @@ def scatter(points: Sequence[Point], x: ScatterAxis, y: ScatterAxis, *, name: st
         points: the subjects; one at least.
         x: the horizontal axis.
         y: the vertical one.
-        name: what the drawing is called for who does not see it.
+        name: the drawing's name for screen readers.
     """
     across = axis_of(
         drawn_ends([(point.x, point.x_interval) for point in points], signed=x.signed), x.dimension, 4
@@ -230,7 +232,7 @@ def _frame(across: DotAxis, up: DotAxis, at: Place) -> str:
 
 
 def _corner(x: ScatterAxis, y: ScatterAxis) -> tuple[float, float, str]:
-    """Where it is better: place and anchor of that word."""
+    """Returns where it is better: place and anchor of that word."""
     right, top = x.better == "more", y.better == "more"
     px, anchor = (_W - _RIGHT - 6, "end") if right else (_LEFT + 6, "start")
     return px, _TOP + 14 if top else _H - _BOTTOM - 6, anchor
@@ -240,7 +242,7 @@ def _titles(x: ScatterAxis, y: ScatterAxis, x_unit: str, y_unit: str) -> list[st
     def told(title: str, unit: str) -> str:
         return escape(f"{title}, {unit}" if unit else title)
 
-    # An arrow to where it is better, beside the words that say so.
+    # An arrow towards better values, beside the words.
     x_said = f"{told(x.title, x_unit)} →" if x.better == "more" else f"← {told(x.title, x_unit)}"
     y_said = f"{'↑' if y.better == 'more' else '↓'} {told(y.title, y_unit)}"
     corner_x, corner_y, anchor = _corner(x, y)

@@ -37,7 +37,8 @@ def draw(description: str, files: Mapping[str, Path], *, scale: float) -> str:
 
 
 def _numbered(svg: str) -> str:
-    """Clip paths counted in each figure from 0, where Vega counts on from what this process drew before."""
+    """Returns the figure with its clip paths counted from 0, where Vega continues from the last figure of
+    this process."""
     numbers: dict[str, int] = {}
     return re.sub(r"\bclip\d+\b", lambda found: f"clip{numbers.setdefault(found[0], len(numbers))}", svg)
 
@@ -59,7 +60,7 @@ def _write(file: Path, data: bytes) -> None:
 
 
 def _serve() -> None:
-    # Ctrl-C is for who asks.
+    # Ctrl-C is handled by the parent.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for line in sys.stdin:
         asked = json.loads(line)

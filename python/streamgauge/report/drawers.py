@@ -1,4 +1,4 @@
-"""Processes that draw side by side on all cores, and what was drawn before, kept in the user's cache."""
+"""Processes that draw side by side on all cores, and earlier drawings, kept in the user's cache."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ Result = TypeVar("Result")
 
 SCALE = 2.0
 """Pixels of a PNG for each of CSS."""
+_UNLIMITED = "ulimit -v unlimited"
 _MOST_BYTES = 256 * 2**20
-"""Of what is kept; beyond that half is left, what was used last."""
+"""Size of the cache; beyond that half is left, the most recently used."""
 
 
 class Drawers:
@@ -80,9 +81,15 @@ class Drawers:
             said = child.stdout.readline()
         if not said:
             status = child.wait()
+            remedy = f"raise it ({_UNLIMITED})" if (limit := _address_space()) else "free some memory"
+            why = (
+                f": V8 reserves more address space than the limit of {limit / 1e6:.0f} MB allows"
+                if limit
+                else ""
+            )
             raise CannotRunError(
-                f"the process that draws figures ended with status {status} at {of}; "
-                "free some memory and run the same command again, which draws what is missing."
+                f"the process that draws figures ended with status {status} at {of}{why}. "
+                f"To draw the rest, {remedy} and run the same command again."
             )
         answer: dict[str, Any] = json.loads(said)
         if "refused" in answer:
@@ -99,16 +106,28 @@ class Drawers:
                 [sys.executable, "-P", draw.__file__],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                text=True,
+                # Under such a limit V8 writes a trace of its stack, and the cause is known.
+                stderr=subprocess.DEVNULL if _address_space() else None,
                 encoding="utf-8",
+                errors="replace",
             )
             self._children.append(self._mine.child)
         child: subprocess.Popen[str] = self._mine.child
         return child
 
 
+def _address_space() -> int:
+    """Returns the limit of this process's address space, B; 0 if there is none."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limits
+        return 0
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return 0 if limit == resource.RLIM_INFINITY else limit
+
+
 def digest(description: str) -> str:
-    """Of all that decides what a picture shows."""
+    """Returns the digest of all that decides a picture's content."""
     return hashlib.blake2b((_drawn_by() + description).encode(), digest_size=16).hexdigest()
 
 
@@ -122,11 +141,11 @@ def _kept() -> Path:
 
 
 def drawn_before(of: str) -> str | None:
-    """The SVG of this `digest`, if it was drawn before and is still kept."""
+    """Returns the SVG of this `digest`, if it was drawn before and is still kept."""
     file = _kept() / f"{of}.svg"
     try:
         svg = file.read_text(encoding="utf-8")
-        # Of what is kept, what was used longest ago goes first.
+        # The least recently used files are deleted first.
         os.utime(file)
     except (OSError, UnicodeDecodeError):
         return None

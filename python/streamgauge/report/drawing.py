@@ -1,4 +1,4 @@
-"""The path as a drawing: inline SVG whose colours follow the page."""
+"""The path as a drawing: inline SVG with the page's colours."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ NARROW = 620
 UPRIGHT_W, UPRIGHT_GAP = 340, 26
 CHARS = 24
 CHAR_W = 6.6
-"""Of the small type, on the mean and a little more."""
+"""Width of a character in the small type, on the mean and a little more."""
 
 
 def path_drawing(entry: Entry) -> str:
-    """The path from server to player and back, with what each stage is set to and who enters where.
+    """Draws the path from server to player and back, with the settings of each stage and the flows that enter
+    at each place.
 
-    The way back is a line, unless media goes that way.
+    The reverse direction is a line, unless media travels in it.
 
     Returns:
         An ``<svg>`` element, and if it is wide a second, upright, of which the page's style shows one; their
@@ -94,7 +95,7 @@ def _svg(entry: Entry, classes: str, width: float, height: float, parts: Sequenc
 
 
 def _upright(entry: Entry, boxes: Sequence[_Stage], entering: Sequence[str], back: str) -> str:
-    """The same from above to below, for narrow screens."""
+    """Returns the same from above to below, for narrow screens."""
     parts: list[str] = []
     x, y = float(LEFT), float(LEFT)
     for place, box in enumerate(boxes):
@@ -137,7 +138,7 @@ class _Stage:
 
     @property
     def height(self) -> int:
-        """What its words take."""
+        """Returns the height of its words."""
         return (len(self.lines) + 1) * LINE + 16
 
 
@@ -157,7 +158,7 @@ def _boxes(stages: list[Mapping[str, Any]]) -> list[_Stage]:
 def _row(
     boxes: Sequence[_Stage], y: float, height: float, begin: float, end: float, entering: Sequence[str] = ()
 ) -> list[str]:
-    """The stages of one direction between its two ends, in the order in which packets meet them."""
+    """Returns the stages of one direction between its two ends, in the order in which packets meet them."""
     parts: list[str] = []
     way = 1 if end > begin else -1
     spread = (abs(end - begin) - len(boxes) * BOX_W) / (len(boxes) + 1)
@@ -187,7 +188,7 @@ def _text(x: float, y: float, line: str) -> str:
 
 
 def _wrap(lines: list[str], characters: int) -> list[str]:
-    """Lines no longer than so many characters, numbers and units kept together."""
+    """Wraps lines at this number of characters, with numbers and units kept together."""
     return [part for line in lines for part in textwrap.wrap(tie(line), characters, break_on_hyphens=False)]
 
 

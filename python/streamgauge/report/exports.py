@@ -16,9 +16,9 @@ from streamgauge.report.draw import FORMATS
 __all__ = ["SUFFIXES", "WRITTEN", "check_format", "csv_text", "program", "program_template", "written"]
 
 WRITTEN = (".csv", ".py")
-"""What needs no drawing."""
+"""Formats that need no drawing."""
 SUFFIXES = (*FORMATS, *WRITTEN)
-"""Of all that a figure can be written as."""
+"""Endings of all formats of a figure."""
 
 
 def check_format(file: Path) -> None:
@@ -29,13 +29,13 @@ def check_format(file: Path) -> None:
 
 
 def written(figure: DrawnFigure, suffix: str) -> str:
-    """The text of a figure's .csv or .py."""
+    """Returns the text of a figure's .csv or .py."""
     return csv_text(figure) if suffix == ".csv" else program(figure)
 
 
 def csv_text(figure: DrawnFigure) -> str:
-    """A figure's rows below the names of their columns (RFC 4180, lines that end in LF); nothing where a row
-    has no value."""
+    """Returns a figure's rows below the names of their columns (RFC 4180, lines that end in LF); nothing
+    where a row has no value."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(figure.columns)
@@ -44,7 +44,7 @@ def csv_text(figure: DrawnFigure) -> str:
 
 
 def program(figure: DrawnFigure) -> str:
-    """A Python program that draws a figure from its CSV beside it, with Altair."""
+    """Returns a Python program that draws a figure from its CSV beside it, with Altair."""
     numbers = [
         name
         for place, name in enumerate(figure.columns)
@@ -63,5 +63,5 @@ def program(figure: DrawnFigure) -> str:
 
 @cache
 def program_template() -> str:
-    """`program` with names in the place of what differs: pages fill it in themselves."""
+    """Returns `program` with names in the place of the parts that differ: pages fill it in themselves."""
     return (resources.files("streamgauge.report") / "templates" / "figure.py.txt").read_text(encoding="utf-8")

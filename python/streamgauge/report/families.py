@@ -21,7 +21,7 @@ COLUMNS = {"sent": "sent, kB", "received": "received, kB", "loss": "loss, %"}
 
 @dataclass(frozen=True)
 class Cell:
-    """One number of a table: its value, its interval and how it came about, as text."""
+    """One number of a table: its value, its interval and its origin, as text."""
 
     text: str
     interval: str = ""
@@ -41,7 +41,7 @@ class FamilyTable:
 
 
 def tables(entries: Sequence[Entry]) -> list[FamilyTable]:
-    """Every paper's table of which at least two rows were run."""
+    """Returns every paper's table with at least two rows that were run."""
     folder = resources.files("streamgauge.report") / "published"
     found = []
     for file in sorted(folder.iterdir(), key=lambda one: one.name):
@@ -109,7 +109,8 @@ def _table(data: Mapping[str, Any], entries: list[Entry], id_: str) -> FamilyTab
 def table_text(
     table: FamilyTable, metrics: Sequence[str] = ("received", "loss"), columns: int | None = None
 ) -> str:
-    """A paper's table beside ours for a terminal, `metrics` of it, aligned, and no wider than `columns`."""
+    """Returns a paper's table beside ours for a terminal, `metrics` of it, aligned, and no wider than
+    `columns`."""
     count = len(table.origins)
     chosen = [list(COLUMNS).index(metric) for metric in metrics]
     groups = [word for i in chosen for word in (f"{table.metrics[i]}:", *[""] * (count - 1))]

@@ -1,4 +1,4 @@
-"""A scenario's figures: what happens over time, over all of its trials, and what it asks for itself."""
+"""A scenario's figures: events over time, over all of its trials, and those that it declares itself."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ __all__ = ["for_entry"]
 
 
 def for_entry(entry: Entry) -> list[DrawnFigure]:
-    """A scenario's figures: over time what was sent, received and lost, the queue, round-trip times and what
-    the viewer saw; and what the scenario itself asks for. Every valid trial is read once, one after the
-    other."""
+    """Returns a scenario's figures: over time the sent, received and lost bits, the queue, round-trip times
+    and the viewer's experience; and those that the scenario itself declares. Every valid trial is read once,
+    one after the other."""
     groups = [group for group in entry.groups if group.valid]
     if not groups:
         return []
@@ -92,13 +92,13 @@ class _Wanted:
     metrics: tuple[str, ...]
     by: str
     like: str
-    """The paper's figure that it stands for; empty if none."""
+    """The paper's figure that it reproduces; empty without one."""
     given: str
     """Its title, if the scenario has one."""
 
     @classmethod
     def of(cls, place: int, wanted: Mapping[str, Any]) -> _Wanted | None:
-        """None for a table, which stands elsewhere, and for what is not known."""
+        """Returns None for a table, which is elsewhere, and for unknown kinds."""
         metrics = tuple(str(name) for name in wanted.get("of") or [] if is_known(str(name)))
         if not metrics or wanted.get("draw") == "table":
             return None
@@ -113,7 +113,7 @@ class _Wanted:
 
     @property
     def title(self) -> str:
-        """The scenario's, or the metrics' names."""
+        """Returns the scenario's, or the metrics' names."""
         names = [named(name).title for name in self.metrics]
         by = " by flow" if self.by == "flow" and self.metrics != ("jain",) else ""
         return self.given or f"{names[0]}{''.join(f' and {name.lower()}' for name in names[1:])}{by}"
@@ -138,7 +138,7 @@ Told = Mapping[str, MetricName]
 
 
 def _told(metric: str, trials: Iterable[TrialMetrics]) -> MetricName:
-    """A metric; of an event its dimension too, as the first flow that says it has it."""
+    """Returns a metric; for an event with its dimension, as in the first flow that has it."""
     found = named(metric)
     if is_event(metric):
         for flow in (flow for trial in trials for flow in trial.flows.values()):
@@ -148,13 +148,13 @@ def _told(metric: str, trials: Iterable[TrialMetrics]) -> MetricName:
 
 
 def _asked_line(name: str, read: Read, subject: str, metric: MetricName) -> PlotLine | None:
-    """A line of what is asked for, of the modes where it has the metric's dimension."""
+    """Returns a line of a declared figure, in the modes where it has the metric's dimension."""
     mine = {mode: one for mode, one in read.items() if has(one.first, metric, subject)}
     return line_of(name, mine, subject, metric.name)
 
 
 def _in_the_form_of(entry: Entry, wanted: _Wanted, told: Told, read: Read) -> DrawnFigure | None:
-    """A figure of the scenario's source: a plot a flow, a line a metric."""
+    """Returns a figure of the scenario's source: a plot a flow, a line a metric."""
     scale, _, title = plotted(told[wanted.metrics[0]])
     names = {metric: told[metric].title.lower() for metric in wanted.metrics}
     plots = []
@@ -190,7 +190,7 @@ def _other(
     read: Read,
     found: Mapping[str, Distributions | SamplePairs],
 ) -> DrawnFigure | None:
-    """A distribution, a scatter or bars."""
+    """Returns a distribution, a scatter or bars."""
     id_ = f"{entry.slug}-asked-{wanted.place}"
     subjects = list(dict.fromkeys(name for one in read.values() for name in wanted.subjects(one.first)))
     metrics = [told[metric] for metric in wanted.metrics]
@@ -219,7 +219,7 @@ def _not_known(read: Read, known: Collection[str]) -> str:
 
 
 def _by_metric(wanted: _Wanted, told: Told, read: Read) -> list[Plot]:
-    """What a scenario asks for over time, a plot a metric, but what is drawn anyway."""
+    """Returns a scenario's declared plots over time, a plot a metric, without those that are drawn anyway."""
     plots = []
     subjects = dict.fromkeys(name for one in read.values() for name in wanted.subjects(one.first))
     for metric in wanted.metrics:

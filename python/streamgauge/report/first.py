@@ -1,5 +1,4 @@
-"""The first screen: of each question the verdict, who does how well by what, and where each scenario
-stands."""
+"""The first screen: for each question the verdict, the ranking by metrics, and the place of each scenario."""
 
 from __future__ import annotations
 
@@ -27,6 +26,7 @@ from streamgauge.metrics import Interval, interval
 from streamgauge.report.answer import Asked, answering, basis, by_question
 from streamgauge.report.comparing import comparisons
 from streamgauge.report.model import Entry, Group, class_labels, mean_of
+from streamgauge.report.observed import CAPTURED
 from streamgauge.report.ranking import (
     HEADS,
     SIGNS,
@@ -60,7 +60,7 @@ _HEAD = 120
 
 @dataclass(frozen=True)
 class Tile:
-    """What one side says of a subject against the baseline in a scenario: sign, verdict, words."""
+    """One side's view of a subject against the baseline in a scenario: sign, verdict, words."""
 
     side: str
     sign: str
@@ -70,7 +70,7 @@ class Tile:
 
 @dataclass(frozen=True)
 class StripCell:
-    """A subject in a scenario: where it leads, and what each side says."""
+    """A subject in a scenario: its link, and the view of each side."""
 
     href: str
     tiles: tuple[Tile, ...]
@@ -93,7 +93,7 @@ class Strip:
     heads: tuple[str, ...]
     rows: tuple[StripRow, ...]
     sides: tuple[str, ...]
-    """What tiles stand for, in turn: sides of which nothing is known have none."""
+    """Sides of the tiles, in turn: sides without data have none."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class RankedScenario:
     title: str
     scatters: tuple[Scatter, ...]
     basis: str
-    """What the scatters rest on."""
+    """Basis of the scatters."""
     ranking: Ranking
     shown: bool
     """Whether it is the one that is seen first."""
@@ -118,7 +118,7 @@ class AnsweredQuestion:
     verdict: str
     """The sentence that people quote."""
     beside: tuple[str, ...]
-    """What belongs to it: another mode's verdict, yes or no, why simulation answers."""
+    """Its additions: another mode's verdict, yes or no, why simulation answers."""
     panels: tuple[RankedScenario, ...]
     strip: Strip | None
     more: tuple[str, ...]
@@ -130,17 +130,17 @@ class AnsweredQuestion:
 
     @property
     def has_plots(self) -> bool:
-        """Whether any panel has a drawing beside its table."""
+        """Returns whether any panel has a drawing beside its table."""
         return any(panel.scatters for panel in self.panels)
 
     @property
     def head(self) -> str:
-        """The verdict up to where it is told in detail."""
+        """Returns the verdict up to its detailed part."""
         return self._parts[0]
 
     @property
     def rest(self) -> str:
-        """The detail; empty if the verdict has none."""
+        """Returns the detail; empty if the verdict has none."""
         return self._parts[1]
 
     @property
@@ -157,7 +157,7 @@ class AnsweredQuestion:
 
 
 def blocks(entries: Sequence[Entry], found: Sequence[Comparison] | None = None) -> list[AnsweredQuestion]:
-    """Comparisons first, each under its question; then the questions of scenarios that stand in none.
+    """Comparisons first, each under its question; then the questions of scenarios that are in none.
 
     Args:
         entries: the report's scenarios.
@@ -203,8 +203,8 @@ def _compared(found: Comparison, asked: Asked, by_id: Mapping[str, Entry]) -> An
 
 
 def _verdicts(found: Comparison) -> tuple[str, list[str], list[str]]:
-    """The sentence of the mode that decides something, the answering one first; those of the others; and what
-    each mode says further."""
+    """Returns the sentence of the mode that decides something, the answering one first; those of the others;
+    and further ones of each mode."""
     said = []
     for mode in found.modes[::-1]:
         rows = tuple(row for row in found.rows if row.mode == mode)
@@ -217,11 +217,12 @@ def _verdicts(found: Comparison) -> tuple[str, list[str], list[str]]:
         return found.answer[0], [], list(found.answer[1 : len(found.answer) - len(found.not_comparable)])
     said.sort(key=lambda one: one[0])
     (_, first), *others = said
-    # Of a mode that decides nothing there is no more to say than that.
+    # A mode that decides nothing has no further sentences.
     more = [text for undecided, mine in said if not undecided for text in mine[1:]]
     beside = [mine[0] for _, mine in others]
     if emulated := _emulated_beside(found):
-        # Real programs go before their models: where these decide and those do not, both are told.
+        # Real programs take precedence over their models: where these decide and those do not, both are
+        # shown.
         mark = ": " if ": " in first[0] else " ("
         head, found_mark, rest = first[0].partition(mark)
         return f"{head} in simulation{found_mark}{rest}", [emulated], more
@@ -229,8 +230,8 @@ def _verdicts(found: Comparison) -> tuple[str, list[str], list[str]]:
 
 
 def _emulated_beside(found: Comparison) -> str:
-    """What emulation measured of that which simulation alone decides, value beside value, in a sentence;
-    empty where emulation decides something itself, or has nothing."""
+    """Returns emulation's values for a verdict of simulation alone, value beside value, in a sentence; empty
+    where emulation decides something itself, or has nothing."""
     emulated = [row for row in found.rows if row.mode == "emu"]
     if any(row.verdict in ("better", "worse", "equal") for row in emulated):
         return ""
@@ -254,7 +255,7 @@ def _emulated_beside(found: Comparison) -> str:
 
 
 def _telling_scenario(found: Comparison) -> str:
-    """The scenario in which most is decided."""
+    """Returns the scenario in which most is decided."""
 
     def decided(scenario: str) -> int:
         return sum(
@@ -268,7 +269,7 @@ def _telling_scenario(found: Comparison) -> str:
 
 def _panel(found: Comparison, scenario: str, by_id: Mapping[str, Entry], *, shown: bool) -> RankedScenario:
     rows = [row for row in found.rows if row.scenario == scenario]
-    # What decides something first: the answering mode, unless another has more trials.
+    # Deciding modes first: the answering mode, unless another has more trials.
     deciding = {row.mode for row in rows if row.verdict in ("better", "worse", "equal")}
     best = found.best_mode(scenario)
     modes = sorted(found.modes, key=lambda mode: (mode not in deciding, mode != best))
@@ -309,7 +310,7 @@ def _panel(found: Comparison, scenario: str, by_id: Mapping[str, Entry], *, show
 
 
 def _conditions(found: Comparison, scenario: str, by_id: Mapping[str, Entry]) -> str:
-    """What all subjects of a scenario had in common: what all their titles end in, or begin with."""
+    """Returns the common conditions of a scenario's subjects: the common end or beginning of their titles."""
     titles = [
         by_id[id_].title for (_, label, _), id_ in found.entries.items() if label == scenario and id_ in by_id
     ]
@@ -321,16 +322,17 @@ def _conditions(found: Comparison, scenario: str, by_id: Mapping[str, Entry]) ->
 
 
 def _heading(groups: Sequence[Group]) -> tuple[str, bool]:
-    """What the trials of a mode rest on, and whether all rest on the same."""
+    """Returns the basis of a mode's trials, and whether it is the same for all."""
     said = {basis(group) for group in groups if group.valid}
     if len(said) == 1 and all(group.valid for group in groups):
         return said.pop(), True
-    return {"sim": "simulated", "emu": "emulated"}.get(groups[0].mode, groups[0].mode), False
+    words = {"sim": "simulated", "emu": "emulated", CAPTURED: "captured"}
+    return words.get(groups[0].mode, groups[0].mode), False
 
 
 def trials_note(group: Group, *, alike: bool) -> str:
-    """What there is to say of a row's trials: how many, unless all have as many, and which are invalid and
-    why, where they count."""
+    """Returns the remark on a row's trials: their number, unless all have as many, and the invalid ones with
+    reasons, where they count."""
     asked = {trial.seed if trial.replaces is None else trial.replaces for trial in group.trials}
     missing = len(asked) - len(group.valid)
     why = [
@@ -407,7 +409,7 @@ def _tile(side: MetricSide, rows: Sequence[ComparedRow]) -> Tile:
 
 
 def own_rows(label: str, group: Group) -> list[ComparedRow]:
-    """What a group's valid trials say by each compared metric, without anything to compare them with."""
+    """Returns the compared metrics of a group's valid trials, without a comparison."""
     trials = []
     for place in range(len(group.valid)):
 
@@ -440,7 +442,7 @@ def own_rows(label: str, group: Group) -> list[ComparedRow]:
 
 
 def ends_of(own: Interval) -> tuple[float, float] | None:
-    """The ends of an interval; None of one repetition."""
+    """Returns the ends of an interval; None of one repetition."""
     return None if own.low is None or own.high is None else (own.low, own.high)
 
 
@@ -449,7 +451,7 @@ OWN_SHARE = ComparedMetric(
     Margin(absolute=0.02),
     "max_min_share",
 )  # fmt: skip
-"""What a flow under test gets of what is fair: against the harm it does, what congestion is judged by."""
+"""Share of a flow in its fair rate: beside the harm it does, the criterion of congestion."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -477,12 +479,12 @@ def _own_share(subject: str, scenario: str, group: Group) -> ComparedRow | None:
 
 
 def _uncompared(asked: Asked, entries: Sequence[Entry]) -> AnsweredQuestion:
-    """A question of whose scenarios none can be compared: their metrics, a row each."""
+    """Returns a question without comparable scenarios: their metrics, a row each."""
     names = class_labels(entries, answering(entries))
     heads: list[RowHead] = []
     values: dict[tuple[str, str, str], ComparedRow] = {}
     headings: dict[str, str] = {}
-    for mode in ("emu", "sim"):
+    for mode in ("emu", "sim", CAPTURED):
         mine = [(entry, group) for entry in entries if (group := entry.group(mode)) is not None]
         if not mine:
             continue
@@ -494,8 +496,12 @@ def _uncompared(asked: Asked, entries: Sequence[Entry]) -> AnsweredQuestion:
     chosen = chosen_metrics(values.values())
     table = ranking(heads, values, headings=headings, metrics=chosen)
     alone = asked.answers[0] if len(asked.answers) == 1 else None
+    is_captured = alone is not None and entries[0].best.mode == CAPTURED
     verdict = asked.verdict or (
-        " ".join(alone.sentences) if alone else _from_best_to_worst(entries, names, values)
+        # The section has the rest.
+        (alone.sentences[0] if is_captured else " ".join(alone.sentences))
+        if alone
+        else _from_best_to_worst(entries, names, values)
     )
     if not verdict:
         verdict = asked.summary or " ".join(
@@ -516,7 +522,7 @@ def _uncompared(asked: Asked, entries: Sequence[Entry]) -> AnsweredQuestion:
 
 
 def _from_best_to_worst(entries: Sequence[Entry], names: Mapping[str, str], values: Values) -> str:
-    """How far scenarios of one question lie apart in what matters first; empty if they do not."""
+    """Returns the spread of one question's scenarios in the most important metric; empty if there is none."""
     modes = [mode for mode in ("emu", "sim") if all(entry.group(mode) for entry in entries)]
     flows = {name for entry in entries for name in entry.names("subject")}
     if not modes or len(flows) != 1:

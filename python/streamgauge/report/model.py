@@ -1,4 +1,4 @@
-"""What a report is made of: trials, gathered by scenario and mode."""
+"""Data of a report: trials, gathered by scenario and mode."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Group:
 
     @cached_property
     def valid(self) -> list[LoadedTrial]:
-        """The valid trials, by seed; of a repetition one."""
+        """Returns the valid trials, by seed; of a repetition one."""
         return [trial for trial in self.trials if self._counts(trial)]
 
     def _counts(self, trial: LoadedTrial) -> bool:
@@ -69,7 +69,7 @@ class Group:
         return {trial.seed for trial in self.trials if trial.valid}
 
     def replaced_by(self, trial: LoadedTrial) -> int | None:
-        """The seed of the valid trial that stands for an invalid one."""
+        """Returns the seed of the valid trial that replaces an invalid one."""
         if trial.valid:
             return None
         whose = trial.seed if trial.replaces is None else trial.replaces
@@ -77,7 +77,7 @@ class Group:
 
     @cached_property
     def _standing(self) -> dict[int, int]:
-        """Seeds of valid trials, by their own and by the one that they stand for."""
+        """Returns seeds of valid trials, by their own and by the one that they replace."""
         found: dict[int, int] = {}
         for one in self.trials:
             if one.valid:
@@ -104,11 +104,11 @@ class Group:
 
     @property
     def shown(self) -> TrialMetrics | None:
-        """The trial whose time series is drawn: the valid one with the lowest seed."""
+        """Returns the trial with the drawn time series: the valid one with the lowest seed."""
         return self.valid[0].metrics if self.valid else None
 
     def phases(self, subject: str) -> Phases | None:
-        """A subject's time without and with other flows; None if it was never beside one."""
+        """Returns a subject's time without and with other flows; None if it was never beside one."""
         if subject not in self._phases:
             shown = self.shown
             found = None if shown is None else phases(shown, subject, self.numbers.first_sent)
@@ -120,7 +120,7 @@ class Group:
         return {}
 
     def asked(self, flow: str) -> Mapping[str, Any]:
-        """A flow as its scenario has it, in normalised form; empty if no record says."""
+        """Returns a flow as its scenario has it, in normalised form; empty if no record has it."""
         for trial in self.trials:
             scenario = trial.header.get("scenario")
             if isinstance(scenario, Mapping):
@@ -131,13 +131,13 @@ class Group:
     def over(
         self, metric: str, subject: str = "", begin_s: float | None = None, end_s: float | None = None
     ) -> Interval | None:
-        """A metric's mean and interval over the valid trials; None if no trial has it."""
+        """Returns a metric's mean and interval over the valid trials; None if no trial has it."""
         return mean_of(self.values(metric, subject, begin_s, end_s))
 
     def values(
         self, metric: str, subject: str = "", begin_s: float | None = None, end_s: float | None = None
     ) -> Floats:
-        """A metric over the window or a stretch of time, [valid trial]; NaN where it is not known."""
+        """Returns a metric over the window or a stretch of time, [valid trial]; NaN where it is not known."""
         if begin_s is None and end_s is None:
             return self.numbers.column(metric, subject)
         stretch = (metric, subject, begin_s, end_s)
@@ -157,13 +157,13 @@ class Group:
     def say(
         self, metric: str, subject: str = "", begin_s: float | None = None, end_s: float | None = None
     ) -> str:
-        """`over` in words: ``546 ± 6 kbit/s``; ``not known`` if there is nothing."""
+        """Returns `over` in words: ``546 ± 6 kbit/s``; ``not known`` if there is nothing."""
         found = self.over(metric, subject, begin_s, end_s)
         return NOT_KNOWN if found is None else say_mean(found, metric)
 
 
 NOT_KNOWN = "not known"
-"""Stands for a number that there is none of, which is not 0."""
+"""Placeholder for a missing value (not zero)."""
 
 
 def mean_of(values: Floats) -> Interval | None:
@@ -174,13 +174,14 @@ def mean_of(values: Floats) -> Interval | None:
 
 
 def say_mean(found: Interval, metric: str, digits: int = 3) -> str:
-    """A metric's mean with half its interval, ``245 ± 1.2 kbit/s``; see `say_half`."""
+    """Returns a metric's mean with half its interval, ``245 ± 1.2 kbit/s``; see `say_half`."""
     return say_half(found, METRICS[metric].dimension, digits, signed=METRICS[metric].signed)
 
 
 def say_half(found: Interval, dimension: Dimension, digits: int = 3, *, signed: bool = True) -> str:
-    """A mean with half its interval; without it if nothing varied, n is 1, or the digits do not show it.
-    Where a quantity that is not `signed` would reach below zero, its interval's ends: ``1.0 [0, 2.7] %``."""
+    """Returns a mean with half its interval; without it if nothing varied, n is 1, or the digits do not show
+    it. Where a quantity that is not `signed` would reach below zero, its interval's ends: ``1.0 [0, 2.7]
+    %``."""
     return str(show(found.mean, found.half_width, dimension, digits, signed=signed))
 
 
@@ -189,7 +190,7 @@ class Entry:
     """One scenario of the report, with its trials in each mode."""
 
     id: str
-    """The scenario's, with what was set: ``my/download (path.down.rate=2Mbit/s)``."""
+    """The scenario's id, with its settings: ``my/download (path.down.rate=2Mbit/s)``."""
     scenario: Mapping[str, Any]
     """In normalised form, as it was run."""
     plan: Mapping[str, Any]
@@ -197,21 +198,21 @@ class Entry:
     checks: tuple[CheckResult, ...]
     settings: tuple[str, ...] = ()
     shown_id: str = ""
-    """The id with what was set in short, ``my/download (rate=2Mbit/s)``; the id if empty."""
+    """The id with short settings, ``my/download (rate=2Mbit/s)``; the id if empty."""
 
     @property
     def label(self) -> str:
-        """The id in short."""
+        """Returns the id in short."""
         return self.shown_id or self.id
 
     @property
     def slug(self) -> str:
-        """The id as a name in links and of files."""
+        """Returns the id as a name in links and of files."""
         return re.sub(r"[^A-Za-z0-9._]+", "-", self.id).strip("-")
 
     @property
     def title(self) -> str:
-        """What it is called in words, with what was set; its id if it has no title."""
+        """Returns its name in words, with its settings; its id if it has no title."""
         title = str(self.scenario.get("title") or "")
         if not title:
             return self.id
@@ -220,22 +221,22 @@ class Entry:
 
     @property
     def source(self) -> Mapping[str, Any]:
-        """Where the experiment comes from; empty if it is nobody's but ours."""
+        """Returns the source of the experiment; empty if it is our own."""
         return self.scenario.get("source") or {}
 
     def group(self, mode: str) -> Group | None:
-        """Its trials in one mode."""
+        """Returns its trials in one mode."""
         return next((group for group in self.groups if group.mode == mode), None)
 
     @property
     def best(self) -> Group:
-        """The mode that answers: emulation, where it has a valid trial, else simulation."""
+        """Returns the mode that answers: emulation, where it has a valid trial, else simulation."""
         usable = [group for group in self.groups if group.valid]
         emulated = [group for group in usable if group.mode == "emu"]
         return (emulated or usable or list(self.groups))[0]
 
     def names(self, role: str) -> list[str]:
-        """Its flows of a role, probes left out."""
+        """Returns its flows of a role, probes left out."""
         infos = next((group.numbers.infos for group in self.groups if group.valid), None)
         if infos is None:
             flows = self.scenario.get("flows") or {}
@@ -244,16 +245,17 @@ class Entry:
 
 
 def listed(parts: Sequence[str]) -> str:
-    """``a``, ``a and b``, ``a, b and c``."""
+    """Returns ``a``, ``a and b``, ``a, b and c``."""
     *first, last = parts
     return f"{', '.join(first)} and {last}" if first else last
 
 
 def labels(ids: Sequence[str]) -> dict[str, str]:
-    """What tells scenarios apart, in short: the end of each id, after a slash or dash, that no other has."""
+    """Returns short unique labels of scenarios: the end of each id, after a slash or dash, that no other
+    has."""
     found = {}
     for id_ in ids:
-        # What was set, in parentheses, is not taken apart.
+        # Settings, in parentheses, are not taken apart.
         ends = [id_[cut.end() :] for cut in re.finditer("[/-]", id_.partition(" (")[0])][::-1]
         others = [other for other in ids if other != id_]
         found[id_] = next(
@@ -268,7 +270,8 @@ def labels(ids: Sequence[str]) -> dict[str, str]:
 
 
 def entry_labels(entries: Sequence[Entry]) -> dict[str, str]:
-    """`labels` of scenarios, by their ids; of one scenario in which several things were set, what differs."""
+    """Returns `labels` of scenarios, by their ids; for one scenario with several sets of settings, their
+    differences."""
     if len({entry.scenario.get("id") for entry in entries}) == 1 and len(entries) > 1:
         found = setting_labels({entry.id: entry.settings for entry in entries})
         if len(set(found.values())) == len(found):
@@ -278,7 +281,8 @@ def entry_labels(entries: Sequence[Entry]) -> dict[str, str]:
 
 
 def class_labels(entries: Sequence[Entry], groups: Sequence[Group]) -> dict[str, str]:
-    """`labels` of scenarios, classes of cross traffic with what that sends: ``medium (cross 741 kbit/s)``."""
+    """Returns `labels` of scenarios, classes of cross traffic with its rate: ``medium (cross 741
+    kbit/s)``."""
     found = entry_labels(entries)
     for entry, group in zip(entries, groups, strict=True):
         if found[entry.id] in _CLASSES:
@@ -288,7 +292,7 @@ def class_labels(entries: Sequence[Entry], groups: Sequence[Group]) -> dict[str,
 
 
 def _sends(group: Group, flow: str) -> str:
-    """A flow with its rate while it sends, and for how long if that is short."""
+    """Returns a flow with its rate while it sends, and for how long if that is short."""
     rate, time = group.over("sending_rate", flow), group.over("sending_time", flow)
     if rate is None or time is None:
         return flow
@@ -309,7 +313,7 @@ def gather(
     Args:
         trials: in any order.
         checks: verdicts, if they are known; otherwise every scenario's checks are judged here.
-        told: is told after each trial how many have been read, and of how many.
+        told: receives after each trial the number of trials read, and the total.
     """
     # The same written otherwise, 2Mbit/s and 2 Mbit/s, is one set, and lies in one folder.
     by_set: dict[Path, list[LoadedTrial]] = {}
@@ -322,14 +326,14 @@ def gather(
 
 
 def _short_id(entry: Entry, short: Mapping[str, str]) -> str:
-    """An entry's id with the addresses that are set in it by their ends."""
+    """Returns an entry's id with the addresses that are set in it by their ends."""
     pairs = [one.partition("=")[::2] for one in entry.settings]
     plain = entry.id.partition(" (")[0] if entry.settings else entry.id
     return named(plain, [f"{short[address]}={value}" for address, value in pairs])
 
 
 class _Count:
-    """Tells how many trials have been read."""
+    """Reports the number of trials read."""
 
     def __init__(self, total: int, told: Callable[[int, int], None] | None) -> None:
         self._done, self._total, self._told = 0, total, told
@@ -343,7 +347,7 @@ class _Count:
 def _of_one_set(
     trials: Sequence[LoadedTrial], checks: Sequence[CheckResult] | None, count: _Count
 ) -> list[Entry]:
-    """The scenarios in which the same was set, checks judged among them."""
+    """Returns the scenarios in which the same was set, checks judged among them."""
     settings = trials[0].settings
     by_scenario: dict[str, list[LoadedTrial]] = {}
     for trial in trials:
@@ -375,7 +379,7 @@ def _of_one_set(
 
 
 def _leaves(scenarios: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Term]]:
-    """What the checks of scenarios read, by the id of the scenario whose trials they read it of."""
+    """Returns the leaves of the checks of scenarios, by the id of the scenario of their trials."""
     found: dict[str, dict[str, Term]] = {}
     for scenario in scenarios:
         for check in (scenario.get("checks") or {}).values():
@@ -385,7 +389,7 @@ def _leaves(scenarios: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Term]
 
 
 def _by_mode(trials: Sequence[LoadedTrial]) -> list[tuple[str, list[LoadedTrial]]]:
-    """A scenario's trials by mode, sim first, each by seed."""
+    """Returns a scenario's trials by mode, sim first, each by seed."""
     modes = sorted({trial.mode for trial in trials}, key=lambda mode: (mode != "sim", mode))
     by_seed = sorted(trials, key=lambda trial: trial.seed)
     return [(mode, [trial for trial in by_seed if trial.mode == mode]) for mode in modes]
@@ -394,7 +398,8 @@ def _by_mode(trials: Sequence[LoadedTrial]) -> list[tuple[str, list[LoadedTrial]
 def _read(
     scenario: str, mode: str, trials: Sequence[LoadedTrial], wanted: Leaves, count: _Count
 ) -> tuple[Group, dict[int, TrialReadings]]:
-    """A scenario's trials in a mode, with what its page and its checks need of each, the latter by `id`."""
+    """Reads a scenario's trials in a mode: for each the values for its page and its checks, the latter by
+    `id`."""
     found: list[LoadedTrial] = []
     numbers, rows = Numbers(), dict[int, int]()
     readings: dict[int, TrialReadings] = {}
@@ -432,7 +437,7 @@ def _read(
 
 
 def _as_checked(group: Group, readings: Mapping[int, TrialReadings]) -> list[TrialReadings | InvalidTrial]:
-    """The trials as checks read them: of a repetition's invalid trials one at most."""
+    """Returns the trials as checks read them: of a repetition's invalid trials one at most."""
     found: list[TrialReadings | InvalidTrial] = []
     counted = set(map(id, group.valid))
     for trial in group.trials:
@@ -445,13 +450,13 @@ def _as_checked(group: Group, readings: Mapping[int, TrialReadings]) -> list[Tri
 
 
 _BRIEF_S = 3.0
-"""What sends for less is a burst."""
+"""Shorter sending is a burst."""
 _CLASSES = ("no", "little", "medium", "heavy", "burst")
 """Hessler and Welzl's classes of cross traffic in their own order."""
 
 
 def _order(entry: Entry) -> tuple[object, ...]:
-    # Over UDP before over TCP: what reacts comes after what it is compared with.
+    # UDP before TCP: a reacting flow follows the one that it is compared with.
     id_ = str(entry.scenario.get("id") or entry.id)
     stem, _, last = id_.replace("-udp", "-\0udp").rpartition("-")
     order = (stem, _CLASSES.index(last)) if last in _CLASSES else (f"{stem}-{last}", -1)

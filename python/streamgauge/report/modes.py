@@ -1,4 +1,4 @@
-"""What is read of a scenario's trials to draw it, by mode, and what is said of it."""
+"""Values of a scenario's trials for its drawings, by mode, and their captions."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ __all__ = [
 ]
 
 _OFTEN = 0.5
-"""Cross traffic is taken as on where it sends in so much of a point, on the mean over the trials."""
+"""Cross traffic counts as on where it sends in this share of a point, on the mean over the trials."""
 _WHOLE = 0.9
-"""Shading of so much of a trial would tell nothing."""
+"""Shading of this share of a trial would be meaningless."""
 
 Read = Mapping[str, "ModeRead"]
 
 
 @dataclass(frozen=True)
 class ModeRead:
-    """What was read of a scenario's trials in one mode."""
+    """Values of a scenario's trials in one mode."""
 
     group: Group
     first: TrialMetrics
@@ -48,7 +48,7 @@ class ModeRead:
 def line_of(
     series: str, read: Read, subject: str, metric: str, how: How = "value", **more: Any
 ) -> PlotLine | None:
-    """A quantity in every mode that has it; None if none has."""
+    """Returns a quantity in every mode that has it; None if none has."""
     found = {
         mode: course
         for mode, one in read.items()
@@ -80,7 +80,7 @@ def column_of(mode: str, one: ModeRead) -> Column:
 
 
 def _periods(one: ModeRead) -> tuple[list[tuple[float, float]], str]:
-    """When rivals send, and what is said of it; nothing if they do all the time."""
+    """Returns the times of rivals, and their caption; nothing if they send all the time."""
     rivals = [
         name for name, flow in one.first.flows.items() if flow.info.role == "rival" and not flow.info.is_ping
     ]
@@ -102,19 +102,19 @@ def _periods(one: ModeRead) -> tuple[list[tuple[float, float]], str]:
     found = [
         (rounded(float(begin), 6), rounded(float(end), 6)) for begin, end in zip(begins, ends, strict=True)
     ]
-    words = f"{sending[0]} sends" if len(sending) == 1 else f"{len(sending)} rivals send"
+    words = f"{sending[0]} sends" if len(sending) == 1 else f"{len(sending)} flows of cross traffic send"
     if len(sending) == 2:
         words = f"{sending[0]} or {sending[1]} sends"
     return found, words
 
 
 def end_of(read: Read) -> float:
-    """When the longest of the trials ended, in s."""
+    """Returns when the longest of the trials ended, in s."""
     return rounded(max(float(one.courses.edges_s[-1]) for one in read.values()), 6)
 
 
 def drawn_words(read: Read, *, means: bool = False) -> str:
-    """What lines and bands are, and of how many trials."""
+    """Returns the meaning of lines and bands, and the number of trials."""
     counts = {mode: one.courses.trials for mode, one in read.items()}
     alone = {mode: one.first.seed for mode, one in read.items() if counts[mode] == 1}
     said = []
@@ -135,7 +135,7 @@ def drawn_words(read: Read, *, means: bool = False) -> str:
 
 
 def points_words(read: Read) -> str:
-    """What a point is."""
+    """Returns the meaning of a point."""
     step = max(one.courses.step for one in read.values())
     sample = f"{next(iter(read.values())).first.grid.sample_s:g} s"
     of = "Each is taken by itself, of what the trials have at that time."

@@ -32,13 +32,13 @@ from streamgauge.report.vega import Spec, channel, filtered, layer, whole
 __all__ = ["COLUMNS", "colour_scale", "multiples"]
 
 COLUMNS = ("panel", "mode", "series", "part", "time_s", "end_s", "value", "low", "high")
-"""Of a row. `part` is ``line``, ``thin``, ``bar`` (from `time_s` to `end_s`), ``bound``, or what a block has
-at its side."""
+"""Columns of a row. `part` is ``line``, ``thin``, ``bar`` (from `time_s` to `end_s`), ``bound``, or the kind
+of text at the side of a block."""
 _LEFT = 46
-"""What the axes of values take, the same in every plot, so that plots lie above one another."""
+"""Width of the axes of values, the same in every plot, which aligns plots above one another."""
 _GAP = 16
 _FAR = 1.6
-"""A bound is off the scale if it lies further up than so many times what is drawn."""
+"""A bound is off the scale if it is further up than this many times the drawn values."""
 _ROW = 0.9
 """How much of its row the highest bar takes."""
 
@@ -58,7 +58,7 @@ def multiples(
 
     Args:
         colours: of each series. Those that `Threshold` names are dashed, others by their order.
-        aside_width: what is left at the right of each block, in CSS pixels.
+        aside_width: room at the right of each block, in CSS pixels.
         beside: see `DrawnFigure.beside`; single trials are added.
     """
     scales = _scales(blocks, colours, aside_width)
@@ -98,7 +98,7 @@ def multiples(
 
 
 def _meta(name: str, plot: Plot, column: Column, scales: PlotScales) -> dict[str, Any]:
-    """What a page needs to know of a plot."""
+    """Returns a page's data of a plot."""
     bars = {"bars": plot.bars} if plot.bars else {}
     return {
         "name": name, "panel": plot.title, "mode": column.mode, "domain": [0, scales.end_s],
@@ -123,7 +123,7 @@ def _rows(plot: Plot, mode: str) -> list[tuple[Any, ...]]:
 
 
 def _course(key: tuple[str, ...], plot: Plot, course: GroupCourse, values: Floats) -> list[tuple[Any, ...]]:
-    """A row a point; one without a value where the line is broken."""
+    """Returns a row a point; one without a value where the line is broken."""
     known = np.flatnonzero(np.isfinite(values))
     if not len(known):
         return []
@@ -143,7 +143,7 @@ def _course(key: tuple[str, ...], plot: Plot, course: GroupCourse, values: Float
 
 
 def _bars(key: tuple[str, ...], course: GroupCourse, values: Floats) -> list[tuple[Any, ...]]:
-    """A row for each stretch of equal height."""
+    """Returns a row for each stretch of equal height."""
     rows: list[tuple[Any, ...]] = []
     for begin, end, value in zip(course.begins_s, course.ends_s, values, strict=True):
         if not value > 0:
@@ -156,14 +156,15 @@ def _bars(key: tuple[str, ...], course: GroupCourse, values: Floats) -> list[tup
 
 
 def colour_scale(colours: Mapping[str, str]) -> Spec:
-    """The colours of series as a scale."""
+    """Returns the colours of series as a scale."""
     return {"domain": list(colours), "range": list(colours.values())}
 
 
 def _scales(blocks: Sequence[PlotBlock], colours: Mapping[str, str], aside_width: float) -> PlotScales:
     plots = [plot for block in blocks for plot in block.plots]
     bounds = {bound.series for plot in plots for bound in plot.bounds}
-    # Grey is told apart by what it says; colours need dashes besides, for eyes and printers that see none.
+    # Grey lines are identified by their labels; colours need dashes besides, for eyes and printers that see
+    # none.
     lines = [name for name in colours if colours[name] in COLOURS]
     dashes = {name: [1, 0] for name in colours} | {name: dash_of(place) for place, name in enumerate(lines)}
     dashes |= {name: [5, 3] for name in bounds}
@@ -223,7 +224,7 @@ def _top(plot: Plot, modes: Sequence[str]) -> float:
 
 
 def _spec(name: str, plot: Plot, column: Column, plots: Sequence[Plot], scales: PlotScales) -> Spec:
-    """One plot."""
+    """Returns one plot."""
     top, mode = scales.tops[plot.title], column.mode
     is_last, is_first = plot is plots[-1], plot is plots[0]
     quiet = {"labels": False, "ticks": False, "domain": False}
@@ -277,7 +278,7 @@ def _spec(name: str, plot: Plot, column: Column, plots: Sequence[Plot], scales: 
 
 
 def _bar_rows(name: str, plot: Plot, encoding: Spec) -> Spec:
-    """A row a series, the first on top; a bar is as high as its share of the row."""
+    """Returns a row a series, the first on top; a bar is as high as its share of the row."""
     rows = len(plot.bars)
     names = f"[{', '.join(map(_text, plot.bars))}]"
     foot = f"{rows - 1} - indexof({names}, datum.series)"
@@ -295,7 +296,7 @@ def _bar_rows(name: str, plot: Plot, encoding: Spec) -> Spec:
 
 
 def _of(name: str, part: str, mark: Spec, encoding: Spec) -> Spec:
-    """The rows of one part; a page finds the layer by its name."""
+    """Returns the rows of one part; a page finds the layer by its name."""
     return {
         "name": name,
         "mark": mark,
@@ -305,7 +306,7 @@ def _of(name: str, part: str, mark: Spec, encoding: Spec) -> Spec:
 
 
 def _text(text: str) -> str:
-    """As it stands in an expression of Vega's."""
+    """Returns the text for an expression of Vega's."""
     return json.dumps(text, ensure_ascii=False)
 
 

@@ -1,4 +1,4 @@
-"""Names beside points: where points crowd, a name stands apart from its own, with a line between."""
+"""Names beside points: where points crowd, a name has a distance from its own, with a line between."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Area:
     letter: float
     """Width of a letter."""
     taken: tuple[Box, ...] = ()
-    """What else is written there."""
+    """Other texts there."""
 
 
 @dataclass(frozen=True)
@@ -48,12 +48,12 @@ class PlacedName:
 
     @property
     def attributes(self) -> str:
-        """Those of its SVG element."""
+        """Returns those of its SVG element."""
         return f'x="{self.x:.1f}" y="{self.y:.1f}" text-anchor="{self.anchor}"'
 
     @property
     def line(self) -> str:
-        """Its line as an SVG element; empty without one."""
+        """Returns its line as an SVG element; empty without one."""
         if self.leader is None:
             return ""
         x1, y1, x2, y2 = self.leader
@@ -61,8 +61,8 @@ class PlacedName:
 
 
 def place_names(names: Sequence[str], places: Sequence[tuple[float, float]], area: Area) -> list[PlacedName]:
-    """The names of points, in their order, each where it meets no other name and no point if there is such a
-    place."""
+    """Returns the names of points, in their order, each where it meets no other name and no point if there is
+    such a place."""
     dots: list[Box] = [(px - _DOT, py - _DOT, px + _DOT, py + _DOT) for px, py in places]
     taken: list[Box] = list(area.taken)
     found: dict[int, PlacedName] = {}
@@ -81,7 +81,7 @@ def place_names(names: Sequence[str], places: Sequence[tuple[float, float]], are
 
 
 def _choices(shown: str, at: tuple[float, float], area: Area) -> list[PlacedName]:
-    """Every place that a name may have, the nearest to its point first."""
+    """Returns every place that a name may have, the nearest to its point first."""
     (px, py), width = at, area.letter * len(shown)
     made = []
     for distance in _DISTANCES:
@@ -107,5 +107,5 @@ def _room(i: int, places: Sequence[tuple[float, float]]) -> float:
 
 
 def meet(one: Box, other: Box) -> bool:
-    """Whether two boxes overlap."""
+    """Returns whether two boxes overlap."""
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]

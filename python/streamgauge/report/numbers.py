@@ -18,11 +18,12 @@ Stretch = tuple[str, str, float | None, float | None]
 """A metric of a subject from one time to another, in s; None is the window's begin or end."""
 
 _PLAYED, _TRANSFERS = ":played", ":transfers"
-"""Of a flow, 1 or 0: whether its player showed something; whether any of its short transfers completed."""
+"""For a flow, 1 or 0: whether its player showed something; whether any of its short transfers completed."""
 
 
 class Numbers:
-    """Of each trial of a group its metrics over the window, when its flows sent, and what they are."""
+    """For each trial of a group its metrics over the window, the sending times of its flows, and their
+    kinds."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -67,7 +68,7 @@ class Numbers:
         column[self._count] = value
 
     def of(self, rows: Sequence[int]) -> Numbers:
-        """The same of some rows, in this order."""
+        """Returns the same of some rows, in this order."""
         found = Numbers()
         found.__dict__ |= self.__dict__
         found._rows = list(rows)
@@ -81,11 +82,11 @@ class Numbers:
 
     @property
     def samples(self) -> int:
-        """The most samples that a trial has; 0 without trials."""
+        """Returns the most samples that a trial has; 0 without trials."""
         return max((len(self._starts[row]) for row in self._order()), default=0)
 
     def column(self, metric: str, subject: str) -> Floats:
-        """A metric over the window, [trial]; NaN where there is nothing to measure."""
+        """Returns a metric over the window, [trial]; NaN where there is nothing to measure."""
         if metric == "jain":
             subject = ""
         found = self._columns.get((metric, subject))
@@ -98,13 +99,13 @@ class Numbers:
 
     @property
     def infos(self) -> Mapping[str, FlowInfo]:
-        """What the flows of the first trial are, by name; empty without trials."""
+        """Returns the flows of the first trial, by name; empty without trials."""
         order = self._order()
         return self._infos[order[0]] if len(order) else {}
 
     def first_sent(self, flow: str, begin_s: float) -> list[float]:
-        """The begin of the first sample from `begin_s` on in which a flow sends at all, else infinite; of
-        each trial that has it."""
+        """Returns the begin of the first sample from `begin_s` on in which a flow sends at all, else
+        infinite; of each trial that has it."""
         found = []
         for row in self._order():
             starts, bits = self._starts[row], self._sent[row].get(flow)
@@ -115,17 +116,17 @@ class Numbers:
         return found
 
     def played(self, flow: str) -> bool:
-        """Whether a flow's player showed a frame, or said that it began to play, in every trial that has
-        it."""
+        """Returns whether a flow's player showed a frame, or reported the start of play, in every trial that
+        has it."""
         found = self.column(_PLAYED, flow)
         return bool((found[np.isfinite(found)] == 1).all())
 
     def has_transfers(self, flow: str) -> bool:
-        """Whether a flow is one of short transfers."""
+        """Returns whether a flow is one of short transfers."""
         return bool(np.isfinite(self.column(_TRANSFERS, flow)).any())
 
     def completed_transfers(self, flow: str) -> bool:
-        """Whether any of its short transfers completed at any time of a trial."""
+        """Returns whether any of its short transfers completed at any time of a trial."""
         return bool((self.column(_TRANSFERS, flow) == 1).any())
 
 

@@ -1,4 +1,4 @@
-"""What every page that we write is made of: a template, style and script, in one file that needs no other."""
+"""Common parts of all pages: a template, style and script, in one file that needs no other."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ STYLES = ("page.css", "tables.css", "first.css", "report.css", "figures.css", "p
 
 
 def render_page(package: str, template: str, **values: Any) -> str:
-    """A page as text: a template from the folder ``templates`` of a package, or of the report where that has
-    none of the name, with these values and what all pages have. In the template ``figure`` places a
-    `DrawnFigure`, and ``tie`` keeps numbers and units on one line."""
+    """Returns a page as text: a template from the folder ``templates`` of a package, or of the report where
+    that has none of the name, with these values and the common ones of all pages. In the template ``figure``
+    places a `DrawnFigure`, and ``tie`` keeps numbers and units on one line."""
     shared = resources.files("streamgauge.report") / "templates"
 
     def part(*names: str) -> str:
@@ -53,7 +53,7 @@ def render_page(package: str, template: str, **values: Any) -> str:
 
 @cache
 def _environment(package: str) -> jinja2.Environment:
-    """The templates of a package, each compiled once."""
+    """Returns the templates of a package, each compiled once."""
     folders = [resources.files(of) / "templates" for of in (package, "streamgauge.report")]
 
     def read(name: str) -> str | None:
@@ -72,7 +72,7 @@ def _environment(package: str) -> jinja2.Environment:
 
 
 def _constants() -> str:
-    """What figures.js needs to draw anew, and to write a figure as a program."""
+    """Returns the data with which figures.js redraws, and writes a figure as a program."""
     values = {"THEME": THEMES["light"], "PROGRAM": program_template()}
     return "".join(f"const {name} = {json.dumps(value)};\n" for name, value in values.items()).replace(
         "</", "<\\/"
@@ -81,7 +81,8 @@ def _constants() -> str:
 
 @cache
 def _bundle() -> Markup:
-    """What draws in the browser: made of a megabyte of JavaScript in a second, and always the same."""
+    """Returns the code that draws in the browser: made of a megabyte of JavaScript in a second, and always
+    the same."""
     kept = cache_folder() / f"vega-{version('vl-convert-python')}.js"
     try:
         bundle = kept.read_text(encoding="utf-8")

@@ -15,7 +15,8 @@ __all__ = ["Phases", "activity", "phases", "spoken_stretches"]
 
 
 def activity(trial: TrialMetrics, flow: str) -> Mask:
-    """The samples in at least half of which a flow sends; in any part of which, if there are none."""
+    """Returns the samples in which a flow sends for at least half of the time; if there are none, for any
+    part of it."""
     seconds = trial.flows[flow].series["sending_time"].numerator
     mostly: Mask = seconds >= 0.5 * trial.grid.widths_s
     return mostly if mostly.any() else seconds > 0
@@ -35,10 +36,10 @@ class Phases:
 def phases(
     trial: TrialMetrics, subject: str, first_sent: Callable[[str, float], Sequence[float]]
 ) -> Phases | None:
-    """A subject's time without and with other flows, by one trial; None if it was never beside one.
+    """Returns a subject's time without and with other flows, by one trial; None if it was never beside one.
 
-    No other flow sends in the time alone, in any of the trials, of which each draws its own starts:
-    `first_sent` says of a flow when it first sent in each of them from a time on, in s.
+    No other flow sends in the time alone, in any of the trials, where each draws its own starts: `first_sent`
+    returns a flow's first sending in each of them from a time on, in s.
     """
     grid = trial.grid
     others = [name for name, flow in trial.flows.items() if name != subject and not flow.info.is_ping]
@@ -63,7 +64,7 @@ def phases(
 
 
 def spoken_stretches(subject: str, found: Phases) -> list[Stretch]:
-    """What an answer says of a subject and its company in these stretches."""
+    """Returns the sentences of an answer on a subject and its company in these stretches."""
     begin, end = found.during
     said: list[Stretch] = [
         (metric, subject, begin, end) for metric in ("throughput", "sent_loss", "sent_goodput", "queue_delay")

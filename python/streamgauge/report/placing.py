@@ -19,7 +19,7 @@ from streamgauge.report.drawers import SCALE, Drawers, digest, drawn_before, kee
 __all__ = ["Placing", "dark_style", "slim"]
 
 _ALONE = 3
-"""So many figures are drawn here: a process of its own would take longer to start."""
+"""Most figures that are drawn here: a process of its own would take longer to start."""
 _AHEAD = 16
 """Descriptions that wait to be drawn, each with its data; more would fill the memory."""
 
@@ -34,7 +34,7 @@ class Placing:
         self._marked: list[tuple[str, str]] = []
         """Id and digest, by mark."""
         self._drawn: dict[str, str] = {}
-        """By digest: what was drawn before."""
+        """Earlier drawings, by digest."""
         self._waiting: dict[str, str] = {}
         """By digest: descriptions of the first few."""
         self._noted: dict[str, str] = {}
@@ -51,7 +51,7 @@ class Placing:
             self._drawers.__exit__(kind)
 
     def place(self, figure: DrawnFigure) -> Markup:
-        """A figure's place in the page, with its data."""
+        """Returns a figure's place in the page, with its data."""
         description = json.dumps(figure.vega_lite(), ensure_ascii=False)
         of = digest(description)
         self._want(of, description)
@@ -114,7 +114,7 @@ class Placing:
         self._asked[of] = drawers.submit(drawn)
 
     def fill(self, page: str) -> str:
-        """The page with its pictures.
+        """Returns the page with its pictures.
 
         Raises:
             CannotRunError: if a process that draws ends.
@@ -150,13 +150,13 @@ _FONT = re.compile(r' font-family="([^"]*)"')
 
 
 def slim(svg: str, id_: str) -> str:
-    """A picture of Vega's as it stands in a page: half as long, its clip paths named after the figure, and as
+    """Returns a picture of Vega's for a page: half as long, its clip paths named after the figure, and as
     wide as there is room."""
     font = _FONT.search(svg)
     head, body = svg.split(">", 1)
     size = dict(re.findall(r'\b(width|height)="([\d.]+)"', head))
     body = _EMPTY.sub("", _NOT_NEEDED.sub("", body))
-    # Nobody sees a tenth of a pixel.
+    # A tenth of a pixel is invisible.
     body = _LINE.sub(lambda line: f' d="{_relative(line[1])}"', body)
     body = _PLACES.sub(lambda places: _LONG.sub(r"\1", places[0]), body)
     body = re.sub(r"\bclip\d+\b", lambda clip: f"{id_}-{clip[0]}", body)
@@ -168,7 +168,8 @@ def slim(svg: str, id_: str) -> str:
 
 
 def _relative(path: str) -> str:
-    """A path of lines by steps of tenths of a pixel instead of places; steps add up to the places rounded."""
+    """Returns a path of lines by steps of tenths of a pixel instead of places; steps add up to the places
+    rounded."""
     found: list[str] = []
     at, last = (0, 0), ""
     for command, x, y in _STEP.findall(path):

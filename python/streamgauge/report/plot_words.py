@@ -1,4 +1,4 @@
-"""Words in plots over time: titles, names at the ends of lines, notes on what is off the scale."""
+"""Words in plots over time: titles, names at the ends of lines, notes on values off the scale."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["CHAR", "MOST_NAMES", "line_names", "note", "off_scale", "period_word
 CHAR = 6.1
 """Width of a character of a label, in CSS pixels, on the safe side."""
 MOST_NAMES = 6
-"""Lines of one plot that are named at their ends; of more a legend tells."""
+"""Most lines of one plot that are named at their ends; more have a legend."""
 _HEIGHT = 11.5
-"""Of a label, in CSS pixels."""
+"""Height of a label, in CSS pixels."""
 _MOST_CHARACTERS = 24
 _OFF = ", off the scale"
 
@@ -90,7 +90,7 @@ def _apart(wanted: Sequence[float], height: float) -> list[float]:
 
 
 def off_scale(bound: Threshold, mode: str, scale: float, top: float) -> str:
-    """What is said of a bound that leaves the plot; empty if it does not."""
+    """Returns the note on a bound that leaves the plot; empty if it does not."""
     values = [value / scale for _, value in bound.corners.get(mode, ())]
     if not values or max(values) <= top:
         return ""
@@ -115,7 +115,7 @@ def note(name: str, said: str, place: int, title: str, scales: PlotScales, top: 
 
 
 def period_words(plot: Plot, column: Column, scales: PlotScales, above: float) -> Spec:
-    """Above what is shaded, but beside the plot's title and not beyond the plot."""
+    """Puts words above the shaded part, but beside the plot's title and not beyond the plot."""
     per_s = scales.width / scales.end_s
     title = CHAR * (len(plot.shown or plot.title) + 2)
     furthest = scales.width + scales.right - CHAR * len(column.period_words)

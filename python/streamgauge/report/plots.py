@@ -1,4 +1,4 @@
-"""Plots over time, of which small multiples are made, as data: lines, bars, what they stay below."""
+"""Plots over time, the parts of small multiples, as data: lines, bars, bounds."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class PlotLine:
     """Whether the mean over the trials is drawn, where the median would be 0 nearly always."""
 
     def values(self, mode: str) -> Floats:
-        """What is drawn, [point]."""
+        """Returns the drawn values, [point]."""
         course = self.courses[mode]
         return course.mean if self.mean or self.part == "bar" else course.median
 
 
 @dataclass(frozen=True)
 class Threshold:
-    """What lines stay below: a capacity, a limit; its corners by mode, (time in s, value)."""
+    """Upper bound of lines: a capacity, a limit; its corners by mode, (time in s, value)."""
 
     series: str
     said: str
@@ -53,15 +53,15 @@ class Plot:
     alike: str = ""
     """Plots of one such name share the end of their axes."""
     top: float | None = None
-    """Where its axis ends; by what is drawn if None."""
+    """End of its axis; by the drawn values if None."""
     under: Sequence[Spec] = ()
     """Layers below its lines, with data of their own."""
     shown: str = ""
-    """What stands above it, if not its title."""
+    """Its heading, if not its title."""
 
     @property
     def bars(self) -> list[str]:
-        """The series that are bars, from above."""
+        """Returns the series that are bars, from above."""
         return [line.series for line in self.lines if line.part == "bar"]
 
 
@@ -78,7 +78,7 @@ class Column:
 
 @dataclass(frozen=True)
 class PlotBlock:
-    """Plots that share an axis of time, with what stands at their right."""
+    """Plots that share an axis of time, with the text at their right."""
 
     plots: Sequence[Plot]
     columns: Sequence[Column]
@@ -90,7 +90,7 @@ class PlotBlock:
 
 @dataclass(frozen=True)
 class PlotScales:
-    """What all plots of a figure share, and where the time of a block ends."""
+    """Common scales of all plots of a figure, and the end of a block's time."""
 
     end_s: float
     width: float

@@ -1,4 +1,4 @@
-"""What the trials say of how they were made, each fact once with the values that it takes, in words."""
+"""The trials' own facts on their making, each fact once with its values, in words."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Facts = list[tuple[str, list[tuple[str, str]]]]
 _OWN_PLACE = ("schema", "certificate")
 _SEVERAL = 3
 _TELLING = ("Retrans", "Timeout", "Err", "Fail", "Drop", "Overflow", "Lost", "Prune", "Collapse", "Checksum")
-"""Of the kernel's counters those are told whose names have one of these; all are in each trial's file."""
+"""Parts of the names of kernel counters that are shown; all are in each trial's file."""
 _GROUPED = ("counters", "network", "systems", "version", "emulator", "libraries", "concurrent_trials")
 _HEADS = {
     "": "run",
@@ -26,7 +26,7 @@ _HEADS = {
 
 
 def provenance(entries: Sequence[Entry]) -> Facts:
-    """Every fact of the trials' provenance; what takes many values as the least and the greatest."""
+    """Returns every fact of the trials' provenance; many values as the least and the greatest."""
     facts: dict[str, dict[str, Any]] = {}
     for entry in entries:
         for group in entry.groups:
@@ -73,7 +73,7 @@ def _flat(prefix: str, data: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
 
 
 def _process(one: Any) -> str:
-    """``video server: python3 gst_rtsp_server.py, status 0``."""
+    """Returns ``video server: python3 gst_rtsp_server.py, status 0``."""
     if not isinstance(one, Mapping):
         return _text(one)
     who = " ".join(str(one[key]) for key in ("flow", "side") if one.get(key))

@@ -1,5 +1,5 @@
-"""Who does how well by which metric: rows of subjects, or of scenarios, columns of metrics, each cell a value
-with its interval on its column's axis."""
+"""Ranking by metrics: rows of subjects, or of scenarios, columns of metrics, each cell a value with its
+interval on its column's axis."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ __all__ = [
 ]
 
 HEADS: dict[MetricSide, str] = {
-    "viewer": "what the viewer sees",
-    "flow": "what the flow does",
-    "neighbour": "what its neighbours get",
+    "viewer": "for the viewer",
+    "flow": "for the flow",
+    "neighbour": "for its neighbours",
 }
 SIGNS = {"better": "▲", "worse": "▼", "equal": "=", "undecided": "?"}
 _MOST: dict[MetricSide, int] = {"viewer": 3, "flow": 3, "neighbour": 2}
 _SHORT = 0.75
 """A percentile of delays below this share of the neighbours' mean queueing delay does not show the queue."""
 _MOST_OF_LEVELS = 5
-"""Of what viewers of adaptive players see: standing still, QoE, level, changes, start-up."""
+"""Most metrics for viewers of adaptive players: freezes, QoE, level, changes, start-up."""
 
 
 @dataclass(frozen=True)
 class RankedRows:
-    """Rows of one mode with what they rest on, such as ``simulated, n = 10``."""
+    """Rows of one mode with their basis, such as ``simulated, n = 10``."""
 
     mode: str
     heading: str
@@ -66,7 +66,7 @@ class RankedCell:
     said: str
     """The difference in words."""
     without: str
-    """What the value leaves out: ``36.4 % lost``."""
+    """Part that the value leaves out: ``36.4 % lost``."""
     why: str
     first: bool
 
@@ -78,7 +78,7 @@ class RankedRow:
     label: str
     href: str
     note: str
-    """What there is to say of its trials: ``3 of 4 valid: ...``."""
+    """Remark on its trials: ``3 of 4 valid: ...``."""
     is_baseline: bool
     cells: tuple[RankedCell | None, ...]
     """None where nothing is known."""
@@ -107,11 +107,11 @@ class Ranking:
     """Metrics that are known and have no column here."""
     has_differences: bool
     notes: tuple[str, ...]
-    """Sentences on what its numbers do not show."""
+    """Sentences on the limits of its numbers."""
 
     @property
     def letters(self) -> int:
-        """How many letters the column of names has to hold."""
+        """Returns how many letters the column of names has to hold."""
         words = (word for part in self.parts for row in part.rows for word in row.label.split())
         return min(18, max(map(len, words), default=0))
 
@@ -125,15 +125,14 @@ class Scatter:
 
 
 _BESIDE_STILL = ("level", "frames_lost", "live_latency", "startup_delay", "frames_shown")
-"""What is drawn against the time that the picture stands still: the first that is known of all subjects and
-differs."""
+"""Metric drawn against the time of freezes: the first that is known for all subjects and differs."""
 Values = Mapping[tuple[str, str, str], ComparedRow]
 """Rows by (row's label, mode, metric)."""
 
 
 @dataclass(frozen=True)
 class RowHead:
-    """What a row is called, where it leads, and what is said of its trials."""
+    """A row's name, its link, and the remark on its trials."""
 
     label: str
     mode: str
@@ -142,15 +141,15 @@ class RowHead:
 
 
 def chosen_metrics(rows: Iterable[ComparedRow]) -> list[ComparedMetric]:
-    """Which metrics get a column: of each side a few, in the order of `COMPARED`, what is implied by another
-    left out."""
+    """Returns the metrics with a column: a few of each side, in the order of `COMPARED`, without those that
+    another implies."""
     rows = [row for row in rows if row.value is not None]
     known = {row.metric for row in rows}
     everybody = {(row.subject, row.mode) for row in rows}
     of_all = {name for name in known if {(r.subject, r.mode) for r in rows if r.metric == name} == everybody}
     implied = {
         "rebuffer_ratio": {"frozen_share"} & of_all,
-        # Who plays levels shows every frame, and tells them apart by other things.
+        # A player of levels shows every frame: other metrics separate such players.
         "frames_lost": {"level"} & of_all,
         "frames_shown": {"frames_lost", "level"} & of_all,
         "neighbour_share": {"harm"} & of_all,
@@ -167,8 +166,8 @@ def chosen_metrics(rows: Iterable[ComparedRow]) -> list[ComparedMetric]:
 
 
 def leading_metrics(rows: Sequence[ComparedRow], asked: Sequence[str] = ()) -> list[ComparedMetric]:
-    """By which metrics the subjects of a scenario and mode are ranked, the first deciding first: those of the
-    first side that tell any apart. QoE goes before the others, as it weighs what viewers see."""
+    """Returns the metrics that rank the subjects of a scenario and mode, the first deciding first: those of
+    the first side that separate any. QoE precedes the others, as it weighs the viewer's whole experience."""
     known = {row.metric for row in rows if row.value is not None}
     metrics = [metric for metric in COMPARED.values() if metric.name in known]
     if asked:
@@ -204,13 +203,13 @@ def ranking(
     headings: Mapping[str, str],
     metrics: Sequence[ComparedMetric] | None = None,
 ) -> Ranking:
-    """The table of these rows.
+    """Returns the table of these rows.
 
     Args:
         heads: its rows, in order.
-        values: what is known of them.
-        baseline: the label of the row that the others are held against, if they are.
-        headings: what stands above the rows of each mode, in the modes' order.
+        values: their known values.
+        baseline: the label of the reference row, if there is one.
+        headings: titles of the rows of each mode, in the modes' order.
         metrics: the columns; `chosen_metrics` if None.
     """
     rows = list(values.values())
@@ -249,8 +248,8 @@ def ranking(
 
 
 def _notes(heads: Sequence[RowHead], values: Values, shown: Collection[str]) -> Iterable[str]:
-    """Where a flow's packets seem to wait less than its neighbours': few of them were there while the queue
-    was full."""
+    """Yields where a flow's packets seem to wait less than its neighbours': few of them were there while the
+    queue was full."""
     if not all(name in shown for name in ("path_delay_p95", "neighbour_delay")):
         return
     found = []
@@ -325,7 +324,7 @@ def _line(
 
 
 def _value(row: ComparedRow) -> tuple[str, str]:
-    """A mean with its unit, and its interval beside it."""
+    """Returns a mean with its unit, and its interval beside it."""
     assert row.value is not None
     half = None
     if row.interval is not None and all(map(math.isfinite, row.interval)):
@@ -335,13 +334,13 @@ def _value(row: ComparedRow) -> tuple[str, str]:
 
 
 def _brief(row: ComparedRow) -> str:
-    """A verdict for a cell: the reason of an undecided one stands elsewhere."""
+    """Returns a verdict for a cell: the reason of an undecided one is elsewhere."""
     return "undecided" if row.verdict == "undecided" else verdict_words(row)
 
 
 def pairs_of(rows: Sequence[ComparedRow]) -> list[tuple[str, str, str]]:
-    """Which two metrics are drawn against each other: (heading, across, up), the viewer's first; of each pair
-    both are known of every subject."""
+    """Returns which two metrics are drawn against each other: (heading, across, up), the viewer's first; of
+    each pair both are known of every subject."""
     rows = [row for row in rows if row.value is not None]
     everybody = {row.subject for row in rows}
 
@@ -370,7 +369,8 @@ def pairs_of(rows: Sequence[ComparedRow]) -> list[tuple[str, str, str]]:
 
 
 def scatters(rows: Sequence[ComparedRow], extra: Mapping[str, ComparedMetric] | None = None) -> list[Scatter]:
-    """The drawings of rows of one scenario and mode, one for each of `pairs_of`; none of a single subject."""
+    """Returns the drawings of rows of one scenario and mode, one for each of `pairs_of`; none of a single
+    subject."""
     about = {**COMPARED, **(extra or {})}
     by = {(row.subject, row.metric): row for row in rows if row.value is not None}
     subjects = list(dict.fromkeys(row.subject for row in rows if row.value is not None))

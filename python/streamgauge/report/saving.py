@@ -27,8 +27,8 @@ _INDEX = ".drawn.json"
 class Saving:
     """Draws figures while its owner does something else.
 
-    A picture that a folder has already of the same description, untouched since, is not drawn again. What is
-    drawn is kept as SVG for pages too (`streamgauge.report.drawers`).
+    A picture of the same description in the folder, untouched since, is not drawn again. Drawings are kept as
+    SVG for pages too (`streamgauge.report.drawers`).
     """
 
     def __init__(self, processes: int | None = None) -> None:
@@ -75,7 +75,8 @@ class Saving:
         return files
 
     def wait(self, told: Callable[[int], None] | None = None) -> list[Path]:
-        """Waits until all are there, and says after each how many are; returns the files in their order.
+        """Waits until all exist, and reports after each the number of finished ones; returns the files in
+        their order.
 
         Raises:
             OSError: if a file cannot be written.

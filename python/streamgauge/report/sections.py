@@ -1,4 +1,4 @@
-"""A scenario's part of the page: what was asked, what its viewers saw, what its flows did, over time."""
+"""A scenario's part of the page: the question, the viewers' experience, the flows' behaviour, over time."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from markupsafe import Markup
 
 from streamgauge.claims.dimension import show
 from streamgauge.metrics import METRICS
-from streamgauge.metrics.frame import DOWN
+from streamgauge.metrics.frame import DOWN, FlowInfo
 from streamgauge.report import certificate, checking, figures, words
 from streamgauge.report.answer import Answer
 from streamgauge.report.drawing import path_drawing
 from streamgauge.report.model import NOT_KNOWN, Entry, Group
+from streamgauge.report.observed import CAPTURED, coverage_sentences, measured_words
 from streamgauge.report.viewer import VIEWER_METRICS, viewer_value
 from streamgauge.scenario.words import as_written
 
@@ -31,17 +32,17 @@ FLOW_COLUMNS = {
     "rtt": "round-trip time",
     "packet_size": "mean packet",
 }
-"""Columns of the table of flows, behind what their viewers saw."""
+"""Columns of the table of flows, after the viewers' experience."""
 MOST_ACROSS = 5
-"""So many flows of one mode have a column each, metrics a row; of more, or of two modes, it is the other way
-round."""
+"""Most flows of one mode with a column each, metrics a row; for more, or for two modes, the table is
+transposed."""
 OF_TRANSFERS = {"completion_time": "transfer takes"}
 """Those that only flows of short transfers have."""
 
 
 @dataclass(frozen=True)
 class FlowCell:
-    """One number of a flow, its interval, and what checks found about it."""
+    """One number of a flow, its interval, and the findings of checks."""
 
     metric: str
     text: str
@@ -50,16 +51,20 @@ class FlowCell:
 
 
 def section(entry: Entry, found: Answer, *, told: bool, before: dict[str, Entry]) -> dict[str, Any]:
-    """What the page's template needs of a scenario.
+    """Returns the data of a scenario for the page's template.
 
     Args:
         entry: the scenario.
         found: its answer.
-        told: whether the answer stands at the top already.
-        before: the scenarios whose path, and what was assumed, the page has told, by that; this one is added.
+        told: whether the answer is at the top already.
+        before: scenarios by their path and assumptions, if the page has shown these already; this one is
+            added.
     """
     columns, rows = flow_rows(entry)
-    path, drawing = words.path_words(entry.plan), path_drawing(entry)
+    if (measured_path := measured_words(entry)) is None:
+        path, drawing = words.path_words(entry.plan), path_drawing(entry)
+    else:
+        path, drawing = f"The path between the captures: {measured_path}.", ""
     written = re.sub(r"<[^>]+>", " ", drawing)
     alike = before.setdefault(f"{path}{written}", entry)
     measured = words.measure_words(entry), words.drawn_words(entry), _cited(entry.source)
@@ -80,7 +85,8 @@ def section(entry: Entry, found: Answer, *, told: bool, before: dict[str, Entry]
         else {"slug": measured_alike.slug, "title": measured_alike.title},
         "assumed": [one for one, first in assumed.items() if first is entry],
         "assumed_as": next((first.slug for first in assumed.values() if first is not entry), ""),
-        "sentences": () if told else found.sentences,
+        # The first one of a capture's is at the top.
+        "sentences": () if told else found.sentences[1 if measured_path else 0 :],
         "basis": found.basis,
         "conditions": words.bottleneck_words(entry),
         "in_words": words.flows_words(entry),
@@ -113,11 +119,13 @@ def _assumed(entry: Entry) -> list[str]:
 
 
 def _trials(group: Group) -> dict[str, Any]:
-    """How many trials of a mode are valid, and why others are not."""
+    """Returns how many trials of a mode are valid, and why others are not."""
     return {
         "mode": group.mode,
         "valid": len(group.valid),
         "all": len(group.trials),
+        "is_captured": group.mode == CAPTURED,
+        "coverage": coverage_sentences(group),
         "invalid": [
             {"seed": trial.seed, "why": "; ".join(trial.why), "replaced_by": group.replaced_by(trial)}
             for trial in group.trials
@@ -127,8 +135,8 @@ def _trials(group: Group) -> dict[str, Any]:
 
 
 def _columns(entry: Entry) -> dict[str, str]:
-    """Metrics of the table of flows with their headings: what no flow knows is left out, but for what the
-    network alone tells."""
+    """Returns metrics of the table of flows with their headings: without those that no flow has, except those
+    that only the network has."""
     numbers = [group.numbers for group in entry.groups]
     has = any(one.has_transfers(name) for one in numbers for name in one.infos)
     watched = {
@@ -143,8 +151,14 @@ def _columns(entry: Entry) -> dict[str, str]:
     return watched | (OF_TRANSFERS if has else {}) | FLOW_COLUMNS
 
 
+def _role(info: FlowInfo, group: Group) -> str:
+    """Returns a flow's role; its protocol if it has no plan."""
+    return info.system if group.mode == CAPTURED else words.ROLES.get(info.role, info.role)
+
+
 def flow_rows(entry: Entry) -> tuple[list[dict[str, str]], list[dict[str, Any]]]:
-    """The table of flows: its columns ({"metric", "title", "about"}) and rows, one a flow and mode."""
+    """Returns the table of flows: its columns ({"metric", "title", "about"}) and rows, one a flow and
+    mode."""
     columns, found = _columns(entry), checking.marks(entry)
     rows = []
     names = dict.fromkeys(name for group in entry.groups for name in group.numbers.infos)
@@ -157,7 +171,7 @@ def flow_rows(entry: Entry) -> tuple[list[dict[str, str]], list[dict[str, Any]]]
             rows.append(
                 {
                     "name": name,
-                    "role": f"{words.ROLES.get(info.role, info.role)}{way}",
+                    "role": f"{_role(info, group)}{way}",
                     "mode": group.mode,
                     "n": len(group.valid),
                     "all": len(group.trials),
@@ -191,7 +205,7 @@ def _cell(
 
 
 def _stand_ins(entry: Entry) -> str:
-    """Which flows are ours in simulation and somebody else's in emulation."""
+    """Returns the flows that are ours in simulation and third-party in emulation."""
     sim, emu = entry.group("sim"), entry.group("emu")
     if sim is None or emu is None:
         return ""

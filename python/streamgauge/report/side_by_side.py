@@ -29,7 +29,7 @@ _OF_FLOWS: tuple[tuple[str, How], ...] = (
 )  # fmt: skip
 _OF_STAGES: tuple[tuple[str, How], ...] = (("queue", "value"),)
 _MOST_SCENARIOS = 8
-"""Of a comparison so many are drawn; of each of the others there is a figure of its own further down."""
+"""Most scenarios of a comparison that are drawn; each of the others has a figure of its own further down."""
 _FEWEST_PAIRS = 2
 
 
@@ -51,11 +51,12 @@ class _Subject:
     flow: str
     """The flow under test."""
     seeds: tuple[int, ...]
-    """Of the repetitions whose trials `GroupCourse.single` has, in its order."""
+    """Values of the repetitions with trials in `GroupCourse.single`, in its order."""
 
 
 def side_by_side(found: Sequence[Comparison], entries: Sequence[Entry]) -> SideBySide:
-    """Of every comparison, in the mode that answers for a scenario. Every valid trial is read once more."""
+    """Draws every comparison, in the mode that answers for a scenario. Every valid trial is read once
+    more."""
     by_id = {entry.id: entry for entry in entries}
     over_time, differences, distributions = [], [], []
     for place, comparison in enumerate(found):
@@ -76,7 +77,7 @@ def side_by_side(found: Sequence[Comparison], entries: Sequence[Entry]) -> SideB
 
 
 def _read(comparison: Comparison, scenario: str, mode: str, entries: Mapping[str, Entry]) -> list[_Subject]:
-    """The subjects that have a valid trial and one flow under test."""
+    """Returns the subjects that have a valid trial and one flow under test."""
     found = []
     for subject in comparison.subjects:
         entry = entries.get(comparison.entries.get((subject, scenario, mode), ""))
@@ -118,8 +119,7 @@ def _lines(subjects: Sequence[_Subject], mode: str, metric: str) -> list[PlotLin
 def _over_time(
     slug: str, where: str, mode: str, subjects: Sequence[_Subject], colours: Mapping[str, str]
 ) -> DrawnFigure:
-    """Median and band of each subject: what arrives, what waits, how long it takes, what is buffered, and
-    when the picture stands still."""
+    """Draws median and band of each subject: rate, queue, delay, buffer, and freezes."""
     plots: list[Plot] = []
     received = _lines(subjects, mode, "receiver_rate")
     scale, unit = (1e6, "Mbit/s") if greatest(received) >= 1e7 else (1e3, "kbit/s")
@@ -180,7 +180,7 @@ _DIFFERENT = (
 def _differences(
     slug: str, where: str, baseline: str, subjects: Sequence[_Subject], colours: Mapping[str, str]
 ) -> DrawnFigure | None:
-    """Each subject less the baseline, seed by seed."""
+    """Returns each subject less the baseline, seed by seed."""
     base = next((one for one in subjects if one.name == baseline), None)
     others = [one for one in subjects if one.name != baseline]
     if base is None:
@@ -195,7 +195,7 @@ def _differences(
             values, times = found
             pairs.add(len(values))
             known = np.isfinite(values).sum(axis=0) >= len(values) / 2
-            # Of a time at which nobody knows anything there is no quantile.
+            # A time without any known value has no quantile.
             there = np.flatnonzero(known)
             low, middle, high = np.nanquantile(values[:, there], [0.025, 0.5, 0.975], axis=0)
             for place, at in enumerate(there):
@@ -234,7 +234,7 @@ def _differences(
 def _distributions(
     slug: str, where: str, comparison: Comparison, scenario: str, mode: str, colours: Mapping[str, str]
 ) -> DrawnFigure | None:
-    """Of each metric that varies the share of trials at or below a value, a step a trial."""
+    """Draws for each metric that varies the share of trials at or below a value, a step a trial."""
     rows: list[tuple[object, ...]] = []
     for metric in comparison.metrics(scenario, mode):
         mine = [
@@ -288,7 +288,7 @@ def _distributions(
 
 
 def _facets(how: str, panels: Sequence[str], chart: Spec) -> Spec:
-    """A plot for each panel with axes of its own: below one another, or four a line."""
+    """Returns a plot for each panel with axes of its own: below one another, or four a line."""
     header = {"labelOrient": "top", "labelAnchor": "start", "labelFontWeight": "normal", "title": None}
     facet = channel("panel:N", sort=list(panels), title=None, header=header)
     if how == "row":

@@ -24,7 +24,7 @@ def _share(probability: float) -> str:
 
 
 def rate_words(setting: Mapping[str, Any]) -> str:
-    """A bottleneck's rate over time, and the shaper that keeps to it."""
+    """Returns a bottleneck's rate over time, and the shaper that keeps to it."""
     return _rate(setting["rate"]) + _shaper(setting.get("shaper") or "serial")
 
 
@@ -38,7 +38,8 @@ def _rate(rate: Mapping[str, Any]) -> str:
     if "opportunities" in rate:
         trace = rate["opportunities"]
         mean = mean_bps(rate, trace["period"])
-        return f"a trace of {say(mean or 0.0, RATE)} on the mean, repeated every {_time(trace['period'])}"
+        of = "" if mean is None else f" of {say(mean, RATE)} on the mean"
+        return f"a trace{of}, repeated every {_time(trace['period'])}"
     steps = rate.get("steps") or []
     if not steps:
         return "a rate that is not known"
@@ -61,7 +62,7 @@ def _shaper(shaper: str | Mapping[str, Any]) -> str:
 
 
 def queue_words(queue: Mapping[str, Any]) -> str:
-    """A queue's discipline, limit and what it aims at."""
+    """Returns a queue's discipline, limit and target."""
     ((name, settings),) = queue.items()
     said = [DISCIPLINES.get(name, name)]
     limit = limit_of_queue(queue)
@@ -86,7 +87,7 @@ def queue_words(queue: Mapping[str, Any]) -> str:
 
 
 def stage_words(stage: Mapping[str, Any]) -> tuple[str, str] | None:
-    """A stage as (what it is, its settings); None for a plain wire."""
+    """Returns a stage as (kind, settings); None for a plain wire."""
     kind = stage.get("kind") or {}
     if not kind:
         return None

@@ -48,19 +48,19 @@ WINDOW = {
     "sent": "throughput", "received": "receiver_rate", "lost": "loss_rate", "good": "goodput",
     "waited": "queue_delay",
 }  # fmt: skip
-"""What a page makes tables of stretches of time from, and the metrics whose sums it is."""
+"""Data of a page's tables over stretches of time, and the metrics with their sums in it."""
 DRAWN = {
     "throughput", "sender_rate", "receiver_rate", "loss_rate", "rtt", "queue", "queue_packets",
     "stall_time", "freeze_time", *_LEVELS,
 }  # fmt: skip
-"""What is drawn of every scenario that has it."""
+"""Plots of every scenario that has the metric."""
 _INK, _GREY = "#444444", "#777777"
 _VARIES = 0.05
-"""A window that varies less than by this share says nothing."""
+"""A window that varies less than by this share is not drawn."""
 
 
 def over_time(entry: Entry, read: Read, more: Sequence[Plot]) -> DrawnFigure:
-    """The figure; `more` are plots that the scenario asks for besides."""
+    """Returns the figure; `more` are plots that the scenario asks for besides."""
     first = next(iter(read.values())).first
     colours = _colours(first)
     said, notes = list[str](), [points_words(read)]
@@ -79,7 +79,7 @@ def over_time(entry: Entry, read: Read, more: Sequence[Plot]) -> DrawnFigure:
     shaded = next((column.period_words for column in columns if column.periods), "")
     if shaded:
         said.append(f"Shaded: {shaded}.")
-        notes.append("Shading is where rivals send half of the time or more, on the mean over the trials.")
+        notes.append("Shading: cross traffic sends half of the time or more, on the mean over the trials.")
     return multiples(
         f"{entry.slug}-time",
         "Over time",
@@ -92,7 +92,7 @@ def over_time(entry: Entry, read: Read, more: Sequence[Plot]) -> DrawnFigure:
 
 
 def _not_known(plots: Sequence[Plot], modes: Sequence[str]) -> list[str]:
-    """Which plots are empty in a mode, as nothing tells it there."""
+    """Returns the plots that are empty in a mode, as it has no source for them."""
     found = []
     for mode in modes:
         empty = [plot.title for plot in plots if not any(mode in line.courses for line in plot.lines)]
@@ -104,7 +104,7 @@ def _not_known(plots: Sequence[Plot], modes: Sequence[str]) -> list[str]:
 
 
 def _colours(trial: TrialMetrics) -> dict[str, str]:
-    """A flow has its colour in every plot, whichever way it goes; pings come last."""
+    """Returns colours: a flow has its colour in every plot, in either direction; pings are last."""
     flows = sorted(trial.flows.items(), key=lambda item: (item[1].info.is_ping, item[1].info.direction))
     return dict(zip((name for name, _ in flows), itertools.cycle(COLOURS), strict=False))
 
@@ -113,7 +113,7 @@ _ENDINGS = (" stalled", " frozen")
 
 
 def _series_colour(name: str, colours: Mapping[str, str]) -> str:
-    """That of the flow of which it is, or grey for a bound and what has no flow."""
+    """Returns that of its flow, or grey for a bound and a series without a flow."""
     for ending in _ENDINGS:
         if name.removesuffix(ending) in colours:
             return colours[name.removesuffix(ending)]
@@ -122,7 +122,7 @@ def _series_colour(name: str, colours: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True)
 class _Way:
-    """The flows whose media goes one way; the words are empty where all go one way."""
+    """The flows with media in one direction; the words are empty where all have the same."""
 
     direction: int
     flows: list[str]
@@ -130,8 +130,7 @@ class _Way:
 
 
 def _ways(trial: TrialMetrics) -> list[_Way]:
-    """Down first. What goes the other way has a scale of its own: its bottleneck may be a tenth of this
-    one's."""
+    """Down first. The other direction has a scale of its own: its bottleneck may be a tenth of this one's."""
     flows = {name: flow.info.direction for name, flow in trial.flows.items() if not flow.info.is_ping}
     directions = sorted(set(flows.values()))
     return [
@@ -145,7 +144,7 @@ def _ways(trial: TrialMetrics) -> list[_Way]:
 
 
 def _rates(read: Read, said: list[str], notes: list[str]) -> list[Plot]:
-    """What was sent, received and lost, a line a flow, with the capacity of their own direction."""
+    """Returns the sent, received and lost rates, a line a flow, with the capacity of their own direction."""
     first = next(iter(read.values())).first
     layer = {"ip": "IP bytes", "ethernet": "Ethernet bytes", "payload": "payload bytes"}[first.layer]
     plots: list[Plot] = []
@@ -168,7 +167,7 @@ def _rates(read: Read, said: list[str], notes: list[str]) -> list[Plot]:
     has_capacity = any(plot.bounds for plot in plots)
     notes.append(f"Rates count {layer}{', the capacity Ethernet bytes' if has_capacity else ''}.")
     if losing:
-        notes.append("What is lost is a mean, as the median would be 0 nearly always.")
+        notes.append("Losses are means, because medians would nearly always be 0.")
     return plots
 
 
@@ -182,7 +181,7 @@ def _capacity(read: Read, way: int) -> list[Threshold]:
 
 
 def capacity_steps(trial: TrialMetrics, way: int = DOWN) -> list[tuple[float, float]]:
-    """The rate of a direction's bottleneck as the corners of a step line, (s, bit/s)."""
+    """Returns the rate of a direction's bottleneck as the corners of a step line, (s, bit/s)."""
     stage = bottleneck_of((stage.info for stage in trial.stages.values()), way)
     if stage is None:
         return []
@@ -196,7 +195,7 @@ def capacity_steps(trial: TrialMetrics, way: int = DOWN) -> list[tuple[float, fl
 
 
 def _queues(read: Read, notes: list[str]) -> list[Plot]:
-    """What waits at the bottleneck of each way that media goes."""
+    """Returns the queue at the bottleneck of each direction with media."""
     first = next(iter(read.values())).first
     labels = {label for one in read.values() for label in one.first.stages}
     ways = _ways(first)
@@ -228,12 +227,13 @@ def _queues(read: Read, notes: list[str]) -> list[Plot]:
             plots.append(Plot(f"Queue{of}, {unit}", 56, scale, known, bounds))
     if plots:
         dashed = ", its limit dashed" if any(plot.bounds for plot in plots) else ""
-        notes.append(f"Queue: what waits at the bottleneck, the packet being sent included{dashed}.")
+        notes.append(f"Queue: the packets at the bottleneck, the packet being sent included{dashed}.")
     return plots
 
 
 def _main_stage(labels: set[str], way: int) -> str:
-    """The bottleneck whose queue is drawn: one that media of this way crosses, if there is one."""
+    """Returns the bottleneck with the drawn queue: one that media of this direction crosses, if there is
+    one."""
     met = {label for label in labels if label.startswith("up.") == (way != DOWN)}
     usual = "bottleneck" if way == DOWN else "up.bottleneck"
     return usual if usual in met else min(met, default="")
@@ -266,7 +266,8 @@ def _delays(read: Read, notes: list[str]) -> list[Plot]:
 
 
 def _windows(read: Read) -> list[Plot]:
-    """What flows over TCP may have in flight, where it varies: a window that nothing fills is flat."""
+    """Returns the bytes that flows over TCP may have in flight, where they vary: a window that nothing fills
+    is flat."""
     flows = next(iter(read.values())).first.flows
     lines = [line for line in lines_of(read, flows, "cwnd") if any(map(_varies, line.courses.values()))]
     return [Plot(f"{METRICS['cwnd'].title}, kB", 56, 8e3, lines)] if lines else []
@@ -278,7 +279,7 @@ def _varies(course: GroupCourse) -> bool:
 
 
 def _seen(read: Read, said: list[str]) -> list[Plot]:
-    """What the viewer has buffered and sees: levels, and bars where the picture stood."""
+    """Returns the viewer's buffer and picture: levels, and bars during freezes."""
     flows = next(iter(read.values())).first.flows
     plots: list[Plot] = []
     if lines := lines_of(read, flows, "buffer"):
@@ -302,7 +303,7 @@ def _seen(read: Read, said: list[str]) -> list[Plot]:
         endings = [ending.strip() for ending in _ENDINGS if any(one.series.endswith(ending) for one in bars)]
         title = f"{' or '.join(endings)}, share of the trials"
         plots.append(Plot(f"{title[0].upper()}{title[1:]}", 15 * len(bars), 0.01, bars))
-        said.append("Bars: in what share of the trials the picture stood.")
+        said.append("Bars: the share of the trials with a frozen picture.")
     if none:
         words = "; ".join(none)
         said.append(f"{words[0].upper()}{words[1:]}.")
@@ -310,7 +311,7 @@ def _seen(read: Read, said: list[str]) -> list[Plot]:
 
 
 def _window(entry: Entry, read: Read) -> dict[str, Any]:
-    """What a page makes tables of any stretch of time from; templates/series.js describes it."""
+    """Returns the data of a page's tables over any stretch of time; templates/series.js describes it."""
     modes: dict[str, Any] = {}
     for mode, one in read.items():
         flows = {}

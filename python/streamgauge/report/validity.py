@@ -1,4 +1,4 @@
-"""What the validity of trials was judged by, as tables; and which trials are invalid, in a line."""
+"""Criteria and values of the trials' validity, as tables; and the invalid trials, in a line."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from streamgauge.claims.dimension import DATA, RATE, TIME, number, plain, say, say_exactly
 from streamgauge.report.model import Entry, Group
+from streamgauge.report.observed import CAPTURED
 
 MANY = 4
 """More trials than this share one column."""
@@ -14,14 +15,16 @@ _NOTHING = ("0", "none")
 
 
 def overview(entries: Sequence[Entry]) -> list[dict[str, Any]]:
-    """Of each mode what was measured of the trials' validity over all scenarios, and its bound.
+    """Returns for each mode the measurements of the trials' validity over all scenarios, and their bounds.
 
     Returns:
-        ``[{"mode", "valid", "all", "clean": [names], "rows": [{"name", "bound", "measured"}, ...]}]``;
-        nothing was allowed of what is clean, and there was nothing.
+        ``[{"mode", "valid", "all", "clean": [names], "rows": [{"name", "bound", "measured"}, ...]}]``; clean
+        ones have a bound of nothing, and a measurement of nothing.
     """
     found = []
-    for mode in dict.fromkeys(group.mode for entry in entries for group in entry.groups):
+    modes = dict.fromkeys(group.mode for entry in entries for group in entry.groups)
+    # Captures have no instrument of ours to judge.
+    for mode in (mode for mode in modes if mode != CAPTURED):
         groups = [group for entry in entries if (group := entry.group(mode)) is not None]
         values: dict[str, list[Any]] = {}
         bounds: dict[str, dict[str, None]] = {}
@@ -40,7 +43,7 @@ def overview(entries: Sequence[Entry]) -> list[dict[str, Any]]:
             for name, mine in values.items()
         ]
         clean = [row["name"] for row in rows if row["measured"] == row["bound"] and row["bound"] in _NOTHING]
-        # What is bounded first; the rest was only measured.
+        # Bounded ones first; the rest was only measured.
         rows = sorted((row for row in rows if row["name"] not in clean), key=lambda row: row["bound"] == "–")
         found.append(
             {
@@ -55,7 +58,7 @@ def overview(entries: Sequence[Entry]) -> list[dict[str, Any]]:
 
 
 def _either(bounds: Sequence[str]) -> str:
-    """The bounds that trials of several scenarios have."""
+    """Returns the bounds that trials of several scenarios have."""
     return "–" if not bounds else bounds[0] if len(bounds) == 1 else f"{bounds[0]} or others"
 
 
@@ -112,7 +115,7 @@ def _label(name: str) -> str:
 
 
 def _span(name: str, values: list[Any]) -> str:
-    """The values of many trials: the one they share, or the least and the most."""
+    """Returns the values of many trials: the one they share, or the least and the most."""
     if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
         low, high = _number(name, min(values)), _number(name, max(values))
         return low if low == high else f"{low} to {high}"
@@ -124,7 +127,7 @@ def _span(name: str, values: list[Any]) -> str:
 
 
 def _number(name: str, value: Any) -> str:
-    """A number with the unit that its key ends in."""
+    """Returns a number with the unit that its key ends in."""
     if value is None:
         return "–"
     if isinstance(value, bool):

@@ -18,21 +18,22 @@ _TYPES = {"N": "nominal", "Q": "quantitative"}
 
 
 def channel(what: str, **more: Any) -> Spec:
-    """An encoding of a column, ``v:Q`` or ``s:N``, with its axis, scale, title and the like."""
+    """Returns an encoding of a column, ``v:Q`` or ``s:N``, with its axis, scale, title and the like."""
     field, _, kind = what.partition(":")
     return {"field": field, "type": _TYPES[kind], **more}
 
 
 def filtered(*tests: str) -> list[Spec]:
-    """Transforms that keep the rows of which every test holds."""
+    """Returns transforms that keep the rows that pass every test."""
     return [{"filter": test} for test in tests]
 
 
 def layer(parts: Sequence[Spec], **more: Any) -> Spec:
-    """One plot above another; ``more`` is size and title."""
+    """Returns one plot above another; ``more`` is size and title."""
     return {"layer": list(parts), **more}
 
 
 def whole(chart: Spec) -> Spec:
-    """A description that draws the rows which a page or `DrawnFigure.vega_lite` puts in place of `source`."""
+    """Returns a description that draws the rows which a page or `DrawnFigure.vega_lite` puts in place of
+    `source`."""
     return {"$schema": _SCHEMA, "data": {"name": "source"}, **chart}

@@ -1,5 +1,5 @@
-"""What somebody who watched a flow saw, in a sentence: when play began, how long the picture stood still,
-what of it was never shown. It comes before what the network saw."""
+"""The experience of a flow's viewer, in a sentence: start of play, length of freezes, and the share that was
+never shown. It precedes the network's view."""
 
 from __future__ import annotations
 
@@ -23,25 +23,26 @@ VIEWER_METRICS = {
     "frames_lost": "frames lost",
     "live_latency": "behind live",
 }
-"""What a viewer sees, by our names, with a table's headings; what a version does not measure is not known."""
+"""Metrics of the viewer, by our names, with a table's headings; those that a version does not measure are
+unknown."""
 
 
 def has_viewer(group: Group, flow: str) -> bool:
-    """Whether anything is known of what a viewer of a flow saw."""
+    """Returns whether anything is known of the experience of a flow's viewer."""
     return any(group.over(metric, flow) is not None for metric in VIEWER_METRICS)
 
 
 def viewer_value(group: Group, metric: str, flow: str) -> Interval | None:
-    """What a viewer of a flow saw by one of `VIEWER_METRICS`; None where it is not known, and of how far
-    behind live a film on demand is."""
+    """Returns the experience of a flow's viewer by one of `VIEWER_METRICS`; None where it is not known, and
+    for the distance from live of a film on demand."""
     if metric == "live_latency" and is_on_demand(group.asked(flow)):
         return None
     return group.over(metric, flow)
 
 
 def shown_rate_of(group: Group, flow: str) -> Interval | None:
-    """The bit rate of the pictures that a flow's viewer saw, see `streamgauge.compare.shown`; None where it
-    is not known."""
+    """Returns the bit rate of the pictures that a flow's viewer saw, see `streamgauge.compare.shown`; None
+    where it is not known."""
     scenario = next((one.header["scenario"] for one in group.valid if "scenario" in one.header), None)
     if not isinstance(scenario, Mapping):
         return None
@@ -56,12 +57,12 @@ def shown_rate_of(group: Group, flow: str) -> Interval | None:
 
 
 def viewer_sentence(group: Group, flow: str, *, named: bool = False) -> str:
-    """One sentence; empty if nothing is known, as of a download that nobody watches.
+    """Returns one sentence; empty if nothing is known, as for a download without a viewer.
 
     Args:
-        group: whose valid trials are spoken of.
-        flow: the flow that was watched.
-        named: whether the flow's name has to be said, as there are several.
+        group: the valid trials.
+        flow: the watched flow.
+        named: whether the flow's name is needed, as there are several.
     """
     if not has_viewer(group, flow):
         return ""
@@ -90,10 +91,11 @@ def _level(group: Group, flow: str) -> list[str]:
 
 
 def _still(group: Group, flow: str, has_frames: bool) -> list[str]:
-    """How long nothing moved: freezes of the picture, among which are the stalls of a player that waits."""
+    """Returns how long nothing moved: freezes of the picture, among which are the stalls of a player that
+    waits."""
     froze, stalled = group.over("freeze_time", flow), group.over("stall_time", flow)
     said = []
-    # Without frames a freeze is not seen, and 0 of them says nothing.
+    # Without frames a freeze is invisible, and 0 of them means nothing.
     if froze is not None and (has_frames or froze.mean > 0):
         count = _count(group, flow, "freeze")
         inside = f" ({count})" if count else ""
@@ -116,7 +118,7 @@ def _still(group: Group, flow: str, has_frames: bool) -> list[str]:
 
 
 def _count(group: Group, flow: str, one: str) -> str:
-    """``8.0 ± 1.6 freezes``; empty if their number is not known."""
+    """Returns ``8.0 ± 1.6 freezes``; empty if their number is not known."""
     count = group.over(f"{one}_count", flow)
     if count is None:
         return ""
@@ -125,7 +127,7 @@ def _count(group: Group, flow: str, one: str) -> str:
 
 
 def say_count(count: Interval, metric: str) -> str:
-    """A metric's mean, of a count a whole number where it is one."""
+    """Returns a metric's mean, of a count a whole number where it is one."""
     whole = METRICS[metric].dimension == NUMBER and not count.half_width and count.mean.is_integer()
     return f"{count.mean:.0f}" if whole else say_mean(count, metric)
 

@@ -8,21 +8,24 @@ from typing import Any
 
 from streamgauge.claims.dimension import TIME, plain, say_exactly
 from streamgauge.report.model import Entry
+from streamgauge.report.observed import CAPTURED, measured_words
 from streamgauge.report.stages import queue_words, rate_words, stage_words
+from streamgauge.systems.parameter import function_of
 from streamgauge.terminal import tie as tie
 
 NS = 1e9
-ROLES = {"subject": "under test", "rival": "beside it"}
-"""What a page calls the roles of flows."""
+ROLES = {"subject": "subject", "rival": "cross traffic"}
+"""Names of the roles of flows on a page."""
 
 
 def goes_up(flow: Mapping[str, Any]) -> bool:
-    """Whether the media of a flow, of a plan or a scenario, goes to the server's end of the path."""
+    """Returns whether the media of a flow, of a plan or a scenario, travels to the server's end of the
+    path."""
     return flow.get("direction") == "up"
 
 
 def path_words(plan: Mapping[str, Any]) -> str:
-    """Both directions in one sentence."""
+    """Returns both directions in one sentence."""
     path = plan.get("path") or {}
     said = []
     labels = {"down": "Server to player", "up": "player to server"}
@@ -37,14 +40,14 @@ def path_words(plan: Mapping[str, Any]) -> str:
 
 
 def base_rtt_s(plan: Mapping[str, Any]) -> float:
-    """Both directions' constant delays together, without queueing and transmission, in s."""
+    """Returns both directions' constant delays together, without queueing and transmission, in s."""
     path = plan.get("path") or {}
     stages = [*(path.get("down") or []), *(path.get("up") or [])]
     return sum(float((stage.get("kind") or {}).get("delay", {}).get("delay", 0)) for stage in stages) / NS
 
 
 def drawn_words(entry: Entry) -> str:
-    """What each trial draws of the scenario's population, in a sentence; empty without one."""
+    """Returns each trial's draw of the scenario's population, in a sentence; empty without one."""
     population = entry.scenario.get("population") or {}
     # Records before had "length" for the duration.
     named = {
@@ -66,7 +69,7 @@ def drawn_words(entry: Entry) -> str:
         return ""
     of = f" of {population['size']}" if population.get("size") else ""
     what = f"Each trial has a member{of} of its own: {'; '.join(said)}."
-    return f"{what} What stands here of these is one trial's."
+    return f"{what} These numbers are from one trial."
 
 
 def _encodings(population: Mapping[str, Any]) -> Sequence[int]:
@@ -76,15 +79,16 @@ def _encodings(population: Mapping[str, Any]) -> Sequence[int]:
 
 
 def bottleneck_words(entry: Entry) -> str:
-    """Capacity, queue and base RTT: what every number of a scenario stands beside.
+    """Returns capacity, queue and base RTT: the conditions of every number of a scenario.
 
-    The bottleneck is the one that the subjects' media meets first; of subjects both ways, both are told.
+    The bottleneck is the one that the subjects' media meets first; for subjects in both directions, both are
+    named.
     """
     plan, population = entry.plan, entry.scenario.get("population") or {}
     ways = _ways(plan, entry.names("subject"))
     met = {way: _bottleneck_on(plan, way) for way in ways}
     if not any(met.values()):
-        return "no bottleneck"
+        return measured_words(entry) or "no bottleneck"
     rtt = base_rtt_s(plan)
     delay = f"{say_exactly(rtt, TIME)} base RTT" if rtt else "no delay added"
     if population.get("rtt"):
@@ -95,7 +99,7 @@ def bottleneck_words(entry: Entry) -> str:
 
 
 def _ways(plan: Mapping[str, Any], names: Sequence[str]) -> list[str]:
-    """Which ways the media of these flows goes, down first; down if there are none."""
+    """Returns the directions of the media of these flows, down first; down if there are none."""
     flows = [flow for flow in plan.get("flows") or [] if flow.get("name") in names]
     found = {"up" if goes_up(flow) else "down" for flow in flows}
     return sorted(found) or ["down"]
@@ -112,14 +116,16 @@ def _bottleneck_on(plan: Mapping[str, Any], way: str) -> str:
 
 
 def flow_words(flow: Mapping[str, Any]) -> str:
-    """What a flow is: system or traffic with what it was told."""
-    # A stand-in runs in one mode only; the scenario as run says which.
+    """Returns a flow in words: system or traffic with its settings."""
+    # A stand-in runs in one mode only; the scenario as run shows the mode.
     what = flow.get("system") or flow.get("traffic") or "flow"
     if isinstance(what, Mapping):
         what = what.get("name") or "command"
     said = [str(what)]
     if flow.get("congestion_control"):
-        said.append(str(flow["congestion_control"]))
+        control = str(flow["congestion_control"])
+        own = function_of(control)
+        said.append(control if own is None else f"{PurePath(own[0]).name}:{own[1]} (a function of Python)")
     for key, value in (flow.get("parameters") or {}).items():
         shown = f"{value[:-3]} packets/s" if isinstance(value, str) and value.endswith(" /s") else value
         said.append(f"{str(key).replace('_', ' ')} {shown}")
@@ -135,7 +141,7 @@ def flow_words(flow: Mapping[str, Any]) -> str:
 
 
 def _clip_words(clip: Mapping[str, Any]) -> str:
-    """A clip that is written out: what it shows, at which rates, how long."""
+    """Returns a clip with all its keys in words: pictures, rates, length."""
     if clip.get("files"):
         return f"of the files {', '.join(PurePath(file).name for file in clip['files'])}"
     source = clip.get("source") or PurePath(str(clip.get("file", ""))).name
@@ -145,14 +151,15 @@ def _clip_words(clip: Mapping[str, Any]) -> str:
 
 
 def relay_words(entry: Entry, name: str) -> str:
-    """The relay that a flow goes through, ``http-cache home at the client``; empty without one."""
+    """Returns the relay on a flow's route, ``http-cache home at the client``; empty without one."""
     via = ((entry.scenario.get("flows") or {}).get(name) or {}).get("via")
     relay = (entry.scenario.get("relays") or {}).get(via)
     return "" if relay is None else f"{relay['system']} {via} at the {relay['at']}"
 
 
 def flows_words(entry: Entry) -> list[str]:
-    """Each flow in a line: its role, what it is in each mode and whose, and when it runs; then each relay."""
+    """Returns each flow in a line: its role, its system in each mode with the origin, and its times; then
+    each relay."""
     said = []
     for name, asked in (entry.scenario.get("flows") or {}).items():
         flow = _as_drawn(entry, name, asked)
@@ -170,7 +177,9 @@ def flows_words(entry: Entry) -> list[str]:
         enters += f", through {through}" if through else ""
         stop = f" to {flow['stop']}" if flow.get("stop") else ""
         said.append(
-            f"{name} ({ROLES[flow.get('role', 'subject')]}): {flow_words(flow)}{enters}, from "
+            f"{name}: {flow_words(flow)}, as captured"
+            if CAPTURED in infos
+            else f"{name} ({ROLES[flow.get('role', 'subject')]}): {flow_words(flow)}{enters}, from "
             f"{flow.get('start', '0 s')}{stop}" + (f"; {told}" if told else "")
         )
     for name, relay in (entry.scenario.get("relays") or {}).items():
@@ -179,7 +188,7 @@ def flows_words(entry: Entry) -> list[str]:
 
 
 def _as_drawn(entry: Entry, name: str, flow: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The flow without what each member of a population has of its own."""
+    """Returns the flow without the parts that each member of a population has of its own."""
     population, clip = entry.scenario.get("population") or {}, flow.get("clip")
     players = population.get("flow") or name
     if not clip or name not in ([players] if isinstance(players, str) else players):

@@ -1,4 +1,4 @@
-"""Questions that ask for yes or no get it, with what says so.
+"""Answers yes or no to questions that ask for it, with the evidence.
 
 In this order: the checks that decide a question of the catalogue (``questions.json``, which names them); for
 a question about a share or about evenness, the metric that measures it. Whatever else a question asks,
@@ -8,6 +8,7 @@ nothing here guesses.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -20,7 +21,7 @@ from streamgauge.report.model import Entry, Group, labels, listed
 __all__ = ["EVEN", "ITS_SHARE", "asks_yes_or_no", "deciding_checks", "yes_or_no"]
 
 ITS_SHARE = 0.9
-"""Who gets so much of its max-min fair share has it."""
+"""A flow with this much of its max-min fair share has it."""
 EVEN = 0.95
 """Jain's index from which on flows share evenly."""
 _TOLD = 4
@@ -31,21 +32,21 @@ _EVEN = re.compile(r"\bshare\b.*\b(?:evenly|equally|fairly)\b")
 
 
 def asks_yes_or_no(question: str) -> bool:
-    """Whether a question can be answered by yes or no."""
+    """Returns whether a question can be answered by yes or no."""
     return bool(_ASKS.match(question))
 
 
 @cache
 def deciding_checks() -> Mapping[str, Sequence[str]]:
-    """Questions of the catalogue, with the checks that say yes if they pass."""
+    """Returns questions of the catalogue, with the checks that mean yes if they pass."""
     file = resources.files("streamgauge.report") / "questions.json"
     found: dict[str, list[str]] = json.loads(file.read_text(encoding="utf-8"))
     return found
 
 
 def yes_or_no(question: str, entries: Sequence[Entry], groups: Sequence[Group]) -> str:
-    """The answer to a question that its scenarios, each by a group of trials, ask; empty if it is none of yes
-    or no, or nothing decides it."""
+    """Returns the answer to a question that its scenarios, each by a group of trials, ask; empty if it is
+    none of yes or no, or nothing decides it."""
     if not asks_yes_or_no(question):
         return ""
     if question in deciding_checks():
@@ -120,7 +121,8 @@ def _decided(
         if found is None:
             continue
         value = found[1]
-        half = value.half_width or 0.0
+        # A single repetition has no interval, and so decides nothing.
+        half = math.inf if value.half_width is None else value.half_width
         verdicts.append(
             "yes" if value.mean - half >= least else "no" if value.mean + half < least else "open"
         )
