@@ -153,7 +153,7 @@ values = st.lists(st.tuples(st.integers(0, 9_999), st.none() | st.floats(-1e6, 1
 
 
 @given(names, values)
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_any_name_may_be_counted_and_its_values_read(name: str, of: list[tuple[int, float | None]]) -> None:
     one = trial([(at / 1e3, name, value, "s") for at, value in of])
     text = f'event."{name}".v'

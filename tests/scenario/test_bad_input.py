@@ -48,7 +48,7 @@ SLIPS = [
         ["did you mean 'queue'?"],
     ),
     ("missing key", "title: A download beside a probe", "", 1, "title", ["'title' is missing"]),
-    ("two flows with one name", "  probe:", "  ftp:", 12, "ftp", ["second time"]),
+    ("two flows with one name", "  probe:", "  ftp:", 12, "ftp", ["duplicate key", "every name once"]),
     # Units
     ("no unit", "1 Mbit/s", "1000000", 4, "path.down.rate", ["has no unit", "480 kbit/s"]),
     ("bad unit", "1 Mbit/s", "1 Mbps", 4, "path.down.rate", ["'Mbps'", "did you mean 1 Mbit/s?"]),
@@ -223,6 +223,7 @@ SLIPS = [
         ["plays no clip"],
     ),
     # YAML
+    ("a rate beyond all", "1 Mbit/s", "1e30 Mbit/s", 4, "path.down.rate", ["too much", "bit/s at most"]),
     ("not YAML", "{time: 10 s}", "{time: 10 s", 18, None, ["not YAML"]),
 ]
 

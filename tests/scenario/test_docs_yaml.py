@@ -10,8 +10,11 @@ from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
-from streamgauge.scenario import Scenario, from_text, lower
+from streamgauge.infer.unknowns import load_unknowns
+from streamgauge.scenario import Scenario, find, from_text, lower
 from streamgauge.scenario.flow import Flow
+from streamgauge.scenario.paper_readings import SOURCES, load_readings
+from streamgauge.scenario.shipped import READINGS_FILE, UNKNOWNS_FILE
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted(DOCS.glob("*.md"))
@@ -50,6 +53,15 @@ def load(data: dict[str, Any], folder: Path) -> list[Scenario]:
 @pytest.mark.parametrize("text", blocks())
 def test_a_block_loads(text: str, tmp_path: Path) -> None:
     part = YAML(typ="safe", pure=True).load(text)
+    if "unknowns" in part:
+        (tmp_path / UNKNOWNS_FILE).write_text(text, encoding="utf-8")
+        assert len(load_unknowns(tmp_path / UNKNOWNS_FILE, find(["hessler/*"]))) == len(part["unknowns"])
+        return
+    if SOURCES in part:
+        # A paper's readings, of Hessler and Welzl.
+        (tmp_path / READINGS_FILE).write_text(text)
+        load_readings(tmp_path / READINGS_FILE, "hessler").check(find(["hessler/*"], mutants=False))
+        return
     if set(part) <= set(Flow.keys()):
         part = {"flows": {**BASE["flows"], "video": {"role": "subject", **part}}}
     if "extends" in part:

@@ -33,7 +33,7 @@ def extend(base: str, *lines: str, id: str = "my/one") -> Scenario:
 
 
 @given(st.sampled_from(sorted(catalogue_ids())), st.integers(1, 10**6))
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_without_a_change_the_plan_is_the_same(base: str, seed: int) -> None:
     (theirs,), ours = load(base), extend(base)
     assert experiment(ours) == experiment(theirs) and ours.title == theirs.title
@@ -93,7 +93,7 @@ def merged(into: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
 
 
 @given(st.lists(st.sampled_from(CHANGES), max_size=4, unique_by=lambda one: one[0]), st.booleans())
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_what_a_file_says_is_what_its_settings_would(changes: list[tuple[str, Any]], dotted: bool) -> None:
     """Whether it says it key by key or by address."""
     if {"flows.cross", "until.time"} <= {address for address, _ in changes}:

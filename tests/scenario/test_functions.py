@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import polars as pl
 import pytest
 from streamgauge import _native
 from streamgauge.campaign.plan import resume_key
+from streamgauge.cli import main
 from streamgauge.errors import ScenarioError
-from streamgauge.scenario import from_text, load_file, lower
+from streamgauge.scenario import from_text, load, load_file, lower
 from streamgauge.systems.parameter import function_of
 
 RULE = '''
@@ -125,3 +128,68 @@ def test_a_word_that_is_no_rule_is_refused() -> None:
     with pytest.raises(ScenarioError, match=r"nor FILE\.py:NAME") as raised:
         from_text(SCENARIO.replace("rule.py:NAME", "bolla"))
     assert "did you mean 'bola'" in str(raised.value)
+
+
+PRINTS = """
+import os, subprocess, sys
+print("at the top")
+
+def prints(now):
+    print("of a decision")
+    sys.stdout.write("written\\n")
+    os.write(1, b"to the descriptor\\n")
+    subprocess.run(["echo", "of a program"])
+    return 0
+"""
+
+
+PRINTED = {"at the top", "of a decision", "written", "to the descriptor", "of a program"}
+
+
+def test_what_a_function_prints_goes_to_standard_error(
+    folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "rule.py").write_text(PRINTS)
+    file = folder / "mine.yaml"
+    file.write_text(SCENARIO.replace("NAME", "prints"))
+    out = sys.stdout
+    status = main(["run", str(file), "--mode", "sim", "--seed", "1", "--json", "--out", str(folder / "out")])
+    assert status == 0 and sys.stdout is out
+    answer, aside = capfd.readouterr()
+    assert json.loads(answer)["trials"]
+    assert set(aside.splitlines()) >= PRINTED
+
+
+def test_a_command_prints_its_answer_alone_on_standard_output(folder: Path) -> None:
+    (folder / "rule.py").write_text(PRINTS)
+    file = folder / "mine.yaml"
+    file.write_text(SCENARIO.replace("NAME", "prints"))
+    for name, more in (("one", ["--seed", "1"]), ("some", ["--repeat", "2"]), ("many", ["--repeat", "12"])):
+        command = ["run", file, "--mode", "sim", "--json", "--out", folder / name, *more]
+        done = subprocess.run(
+            [sys.executable, "-m", "streamgauge", *map(str, command)],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert json.loads(done.stdout)["trials"], name
+        assert set(done.stderr.splitlines()) >= PRINTED, name
+
+
+def test_a_function_that_is_set_lies_where_the_user_is(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = folder / "mine.yaml"
+    file.write_text(SCENARIO.replace("NAME", "wrong"))
+    elsewhere = folder / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "own.py").write_text(RULE)
+    monkeypatch.chdir(elsewhere)
+    rule = "flows.video.parameters.rule"
+    (made,) = load_file(file, settings=[f"{rule}=own.py:Alternate"])
+    assert made.flows["video"].parameters["rule"] == f"{elsewhere}/own.py:Alternate"
+    # What the file itself names stays beside the file.
+    (made,) = load_file(file, settings=["flows.video.parameters.buffer=20 s"])
+    assert made.flows["video"].parameters["rule"] == f"{folder}/rule.py:wrong"
+    (shipped,) = load("dash/lte-bola", settings=[f"{rule}=own.py:Alternate"])
+    assert shipped.flows["video"].parameters["rule"] == f"{elsewhere}/own.py:Alternate"
+    with pytest.raises(ScenarioError, match="one in --set to the working directory"):
+        load("dash/lte-bola", settings=[f"{rule}=none.py:Alternate"])

@@ -349,7 +349,7 @@ FLOWS = [
     ("traffic: cbr, ecn: on, parameters: {rate: 1 packets/s}", "flows.a.ecn", "among its parameters"),
     ("traffic: ping, ecn: on", "flows.a.ecn", "negotiates no ECN"),
     ("traffic: cbr, parameters: {rate: 1 packets/s, ecn: ect2}", "flows.a.parameters.ecn", "ect1"),
-    ("traffic: bulk, ecn: perhaps", "flows.a.ecn", "neither on nor off"),
+    ("traffic: bulk, ecn: perhaps", "flows.a.ecn", "expected one of off, classic, l4s"),
 ]
 
 

@@ -34,6 +34,7 @@ def test_the_whole_plan_of_a_small_scenario(base: str) -> None:
         "scenario": "test/base",
         "seed": 1,
         "duration": 10 * S,
+        "limits": {"events": 10**9, "memory_bytes": 8 * 10**9},
         "path": {
             "down": [
                 {
@@ -69,6 +70,7 @@ def test_the_whole_plan_of_a_small_scenario(base: str) -> None:
                             "hystart": "linux",
                             "fixed_window": None,
                             "ecn": False,
+                            "l4s": False,
                             "without": [],
                         },
                         "bytes": None,
@@ -160,6 +162,19 @@ def test_randomize_replaces_the_start_phase_and_draws_values(base: str) -> None:
     delays = [one["path"]["down"][1]["kind"]["delay"]["delay"] for one in made]
     assert all(S <= start <= 2 * S for start in starts) and len(set(starts)) == 8
     assert all(5_000_000 <= delay <= 50_000_000 for delay in delays) and len(set(delays)) == 8
+
+
+def test_sim_draws_how_full_a_token_bucket_is(base: str) -> None:
+    def buckets(*settings: str, mode: Any = "sim") -> list[dict[str, Any]]:
+        said = ("path.down.shaper=token_bucket 1600 B", *settings)
+        plans = [plan(base, *said, seed=seed, mode=mode) for seed in range(20)]
+        return [one["path"]["down"][0]["kind"]["bottleneck"]["shaper"]["token_bucket"] for one in plans]
+
+    drawn = {bucket["initial"] for bucket in buckets()}
+    assert len(drawn) > 10 and min(drawn) < 400 and 1200 < max(drawn) <= 1600
+    full = [{"burst": 1600}] * 20
+    assert buckets("start_phase=0 s") == full
+    assert buckets(mode="emu") == full
 
 
 def test_a_new_flow_changes_no_other_draw(base: str) -> None:

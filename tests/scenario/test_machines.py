@@ -23,7 +23,7 @@ until: {time: 1 s}
 #: What a flow must say.
 REQUIRED = {"cbr": ", parameters: {rate: 10 packets/s}"}
 FLOWS = {
-    name: f"system: {name}, clip: carphone-550k"
+    name: f"system: {name}" + (", clip: carphone-550k" if MACHINES[name].content != "live" else "")
     if name in SYSTEMS
     else f"traffic: {name}{REQUIRED.get(name, '')}"
     for name in MACHINES

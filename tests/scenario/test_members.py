@@ -146,3 +146,15 @@ def test_a_playlist_has_what_the_paper_says_of_it() -> None:
         lengths += seconds
     # RV-1: the median of all is three minutes.
     assert 160 <= sorted(lengths)[len(lengths) // 2] <= 200
+
+
+def test_the_exact_playlist_is_the_papers_in_its_median_and_its_levels() -> None:
+    members = json.loads((catalogue_folder() / "realvideo" / "playlists" / "01-exact.json").read_text())
+    seconds = sorted(int(member["clip"]["duration"].split()[0]) for member in members)
+    assert (len(seconds), seconds[0], seconds[39], seconds[-1]) == (79, 20, 180, 1800)
+    levels = [len(member["clip"].get("ladder", [0])) for member in members]
+    assert levels.count(1) == 28 and sum(count > 4 for count in levels) == 34
+    # RV-17: of those of 3 to 5 levels more than half cannot come below 50 kbit/s.
+    few = [member["clip"] for member in members if 3 <= len(member["clip"].get("ladder", [])) <= 5]
+    lowest = [int(clip["ladder"][0][:-1]) + int(clip["audio"].split()[0]) for clip in few]
+    assert sum(rate >= 50 for rate in lowest) > len(few) / 2

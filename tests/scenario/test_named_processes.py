@@ -131,11 +131,11 @@ REFUSED = {
     "an unusable name": (
         "      server:\n        a-b: x\n        c: x\n      player: p\n",
         "my.yaml:9: flows.video.system.server.a-b: 'a-b' is not a process's name; expected a letter, then "
-        "letters, digits or _",
+        "letters, digits or _, 100 at most",
     ),
     "a name twice in a mapping": (
         "      server:\n        a: x\n        a: y\n      player: p\n",
-        "my.yaml:10: a: the key 'a' stands here a second time; every name is given once",
+        "my.yaml:10: a: duplicate key 'a'; give every name once",
     ),
     "a name twice in a list": (
         "      server:\n        - {name: a, command: x}\n        - {name: a, command: y}\n      player: p\n",
@@ -192,7 +192,7 @@ REFUSED = {
         "      server:\n        a:\n          command: x\n          helpers: [pack.sh, page.html]\n"
         "      player: p\n",
         "my.yaml:11: flows.video.system.server.a.helpers: there is no file FOLDER/page.html "
-        "(paths are relative to the scenario's file)",
+        "(a path in a file is relative to it, one in --set to the working directory)",
     ),
     "nothing essential": (
         "      server: s\n      player:\n        a:\n          command: x\n          essential: off\n",

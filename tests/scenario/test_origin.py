@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from streamgauge.paper import papers
 from streamgauge.scenario import Scenario, find, load, override
 from streamgauge.scenario.origin import changed
 from streamgauge.systems.registry import Mode
@@ -40,11 +39,10 @@ def test_what_was_set_and_changes_nothing(setting: str) -> None:
 
 
 def test_what_a_source_leaves_open_may_be_read_otherwise_but_not_set_by_hand() -> None:
-    presets = papers()["darwin"].presets
-    assert presets is not None
-    (scenario,) = load("darwin/1qt1tcp-const")
-    for preset in presets.known:
-        assert changed(as_run(presets.applied(scenario, preset)), "sim") == ""
+    shipped = load("darwin/1qt1tcp-const")
+    for preset in ("source", "fitted"):
+        other = override(shipped[0], {"flows.qt1.parameters.preset": preset})
+        assert changed(as_run(other), "sim") == ""
     by_hand = "flows.*.parameters.preset=source"
     (scenario,) = load("darwin/1qt1tcp-const", settings=[by_hand])
     assert changed(as_run(scenario), "sim", (by_hand,)) == "changed from the catalogue"

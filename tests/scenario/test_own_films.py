@@ -144,7 +144,7 @@ REFUSED = [
         "low-uneven.mp4, high-uneven.mp4",
         "its frames are unevenly spaced, and dash plays a fixed frame",
     ),
-    ("realvideo", "low.mp4, high.mp4", "low.mp4: it has B-frames, and realvideo plays pictures in the order"),
+    ("realvideo", "low.mp4, high.mp4", "low.mp4: it has B-frames, and realvideo plays pictures in display"),
     ("windows_media", "low.mp4, high.mp4", "(ffmpeg's option -bf 0)"),
 ]
 

@@ -143,7 +143,11 @@ def test_a_file_that_changes_decides_the_resume_key(made: Path, tmp_path: Path) 
 
 
 BAD = [
-    ("[low.mp4, none.mp4]", "files.1", "there is no media file {made}/none.mp4 (paths are relative to"),
+    (
+        "[low.mp4, none.mp4]",
+        "files.1",
+        "there is no media file {made}/none.mp4 (a path in a file is relative to it",
+    ),
     ("[text.mp4, low.mp4]", "files.0", "{made}/text.mp4: ffprobe cannot read it"),
     ("[low.mp4, empty.mp4]", "files.1", "{made}/empty.mp4: it is empty; copy it anew"),
     ("[sound.mp4, sound2.mp4]", "files", "there are no pictures; name the files that have them, too"),
@@ -153,13 +157,13 @@ BAD = [
         "sound.mp4 and sound2.mp4: each is sound alone, and a ladd",
     ),
     ("[low.mp4, long-sound.mp4]", "files", "long-sound.mp4: its sound lasts 4.0"),
-    ("[low.mp4, turned.mp4]", "files.1", "{made}/turned.mp4: it tells players to turn its pictures by"),
+    ("[low.mp4, turned.mp4]", "files.1", "{made}/turned.mp4: it asks players to turn its pictures by"),
     ("[low.mp4]", "files", "has two or more, one of each rate (write such as 'file: {made}/low.mp4' with"),
     ("[]", "files", "has two or more, one of each rate (write such as 'files: [low.mp4, high.mp4]')"),
     ("[low.mp4, low.mp4]", "files.1", "two files are called low.mp4, and programs get all of them in one"),
     ("[low.mp4, more/low.mp4]", "files.1", "in one folder (rename one of them)"),
     ("[low.mp4, again.mp4]", "files", "both have {rate} on average; give one file for each rate"),
-    ("[low.mp4, odd.mp4]", "files", "do not align: odd.mp4 has one at 0.800 s, low.mp4 has none there; enc"),
+    ("[low.mp4, odd.mp4]", "files", "do not align. odd.mp4 has one at 0.800 s, low.mp4 has none there. Enc"),
     ("[low.mp4, long.mp4]", "files", "low.mp4 and long.mp4: they last 2.000 s and 3.000 s; cut them to one"),
     ("[low.mp4, upright.mp4]", "files", "their pictures are 160x120 and 120x160, wide and upright; scale"),
     ("[low.mp4, part2.mp4]", "files", "one is h264, the other mpeg4; encode all with one codec"),

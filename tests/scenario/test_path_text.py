@@ -150,7 +150,7 @@ def test_what_no_line_can_say_is_refused(keys: dict[str, Any]) -> None:
 
 
 @given(lines())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_what_is_printed_reads_back_the_same(line: str) -> None:
     direction = direction_of_text(line)
     printed = text_of_direction(direction)
@@ -159,7 +159,7 @@ def test_what_is_printed_reads_back_the_same(line: str) -> None:
 
 
 @given(st.text(alphabet="rateqund loscj,.%kMb/0123456789", max_size=40))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_any_text_is_read_or_refused(text: str) -> None:
     try:
         direction_of_text(text)

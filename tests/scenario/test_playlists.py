@@ -63,7 +63,7 @@ def test_hundreds_of_clips_of_which_some_are_not_there(tmp_path: Path) -> None:
         ("my.yaml", 8 + number, f"population.clips.{number}.file") for number in (17, 250, 260)
     ]
     said = str(caught.value).splitlines()
-    assert f"there is no media file {tmp_path}/none.mp4 (paths are relative to" in said[0]
+    assert f"there is no media file {tmp_path}/none.mp4 (a path in a file is relative to it" in said[0]
     assert f"{tmp_path}/films: it is a folder; name a file in it" in said[1]
     assert f"{tmp_path}/empty.mp4: it is empty; copy it anew" in said[2]
     for number, name in ((17, "none.mp4"), (250, "films"), (260, "empty.mp4")):
@@ -145,7 +145,7 @@ def test_files_that_one_may_not_reach_are_told_with_those_that_are_not_there(
     ]
     said = str(caught.value).splitlines()
     assert f"{tmp_path}/closed/own.mp4: Permission denied; let everybody read it" in said[0]
-    assert f"there is no media file {tmp_path}/a.mp4/other.mp4 (paths are relative to" in said[1]
+    assert f"there is no media file {tmp_path}/a.mp4/other.mp4 (a path in a file is relative to it" in said[1]
 
 
 @needs_ffmpeg

@@ -298,7 +298,7 @@ def test_a_forwarder_is_where_its_flows_look_for_it(tmp_path: Path) -> None:
 
 
 BAD = {
-    "unused": ((", via: home", ""), r"relays\.home.*no flow goes through 'home'.*via: home"),
+    "unused": ((", via: home", ""), r"relays\.home.*no flow passes 'home'.*via: home"),
     "unknown relay": (("via: home, start", "via: hom, start"), r"flows\.second\.via.*no relay 'hom'.*'home'"),
     "no relay's system": (("http-cache", "http-cash"), r"relays\.home\.system.*'http-cash'.*http-cache"),
     "a system of flows": (("http-cache", "http"), r"relays\.home\.system.*unknown relay 'http'"),
@@ -313,7 +313,7 @@ BAD = {
     ),
     "media that goes up": (
         ("via: home, start: 30 s", "via: home, direction: up"),
-        r"flows\.second\.via.*media goes up.*direction: up",
+        r"flows\.second\.via.*upstream media.*direction: up",
     ),
     "no side": (("at: client, ", ""), r"relays\.home\.at"),
     "the wrong side": (("at: client", "at: middle"), r"relays\.home\.at.*client.*server"),

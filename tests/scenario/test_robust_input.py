@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from small_scenario import BASE
@@ -34,13 +35,13 @@ def answered(text: str) -> None:
 
 
 @given(st.integers(0, len(TEXT)), st.integers(0, 12), st.text(max_size=6))
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150, suppress_health_check=list(HealthCheck))
 def test_any_slip_of_the_keyboard(at: int, length: int, typed: str) -> None:
     answered(TEXT[:at] + typed + TEXT[at + length :])
 
 
 @given(st.data())
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150, suppress_health_check=list(HealthCheck))
 def test_any_word_in_the_place_of_another(data: st.DataObject) -> None:
     words = TEXT.split(" ")
     for _ in range(data.draw(st.integers(1, 3))):
@@ -56,9 +57,15 @@ KEYS = ["path", "flows", "until", "measure", "checks", "assumed", "variants", "r
 
 
 @given(st.sampled_from(KEYS), trees)
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150, suppress_health_check=list(HealthCheck))
 def test_any_value_under_any_key(key: str, tree: object) -> None:
     import json
 
     lines = [line for line in BASE.splitlines() if not line.startswith((f"{key}:", "  ")) or key == "id"]
     answered("\n".join([*lines, f"{key}: {json.dumps(tree)}"]))
+
+
+@pytest.mark.parametrize("value", ["!!python/object/apply:os.system [x]", "!a {b: c}", "!a b"])
+def test_a_tag_is_refused(value: str) -> None:
+    with pytest.raises(ScenarioError, match=r"^f\.yaml:\d+: .*the tag .* is not read"):
+        from_text(f"{BASE}\nquestion: {value}\n", file="f.yaml")

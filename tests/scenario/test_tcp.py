@@ -13,6 +13,7 @@ from streamgauge.systems.tcp import (
     CONGESTION_CONTROLS,
     HYSTARTS,
     LINUX_CONGESTION_CONTROLS,
+    MARKS,
     MECHANISMS,
     SIM_CONGESTION_CONTROLS,
 )
@@ -54,6 +55,7 @@ def test_every_parameter_reaches_the_plan(base: str) -> None:
         "hystart": "plus_plus",
         "fixed_window": 16_384,
         "ecn": False,
+        "l4s": False,
         "without": ["tlp", "frto"],
     }
 
@@ -65,6 +67,8 @@ def test_sim_takes_every_controller_that_the_transport_names(base: str, name: st
     settings = [f"flows.ftp.congestion_control={name}", "until.time=3 s", "flows.probe.stop=null"]
     if name == "fixed":
         settings.append(parameters("{window: 16 KiB}"))
+    if MARKS[name] == "counts":
+        settings.append("flows.ftp.ecn=l4s")
     plan = lower(bent(base, *settings), "sim", 1, keep="metrics")
     assert plan["flows"][0]["app"]["bulk"]["tcp"]["congestion_control"] == name
     summary = json.loads(_native.simulate(json.dumps(plan), str(tmp_path)))
@@ -205,7 +209,7 @@ SLIPS = [
     (parameters("{hystart: plus}"), "flows.ftp.parameters.hystart", "did you mean 'plus_plus'"),
     (parameters("{without: [tpl]}"), "flows.ftp.parameters.without", "did you mean 'tlp'"),
     (parameters("{without: [tlp, f-rto]}"), "flows.ftp.parameters.without", "did you mean 'frto'"),
-    (parameters("{without: [tlp, tlp]}"), "flows.ftp.parameters.without", "'tlp' stands there twice"),
+    (parameters("{without: [tlp, tlp]}"), "flows.ftp.parameters.without", "'tlp' is listed twice"),
     (parameters("{without: {tlp: 1}}"), "flows.ftp.parameters.without", "is not a list of tlp, "),
     (parameters("{initial_window: 10}"), "flows.ftp.parameters.initial_window", "has no unit"),
     (parameters("{initial_window: 2.5 packets}"), "flows.ftp.parameters.initial_window", "whole number"),
@@ -239,6 +243,6 @@ def test_a_window_smaller_than_a_segment(base: str) -> None:
 def test_the_schema_knows_the_controllers_and_the_samples() -> None:
     schema = json_schema()
     control = schema["$defs"]["Flow"]["properties"]["congestion_control"]
-    assert control["anyOf"][0]["enum"] == list(CONGESTION_CONTROLS)
+    assert control["anyOf"][0]["anyOf"][0]["enum"] == list(CONGESTION_CONTROLS)
     sample = schema["$defs"]["Measure"]["properties"]["tcp_sample"]
     assert {"const": "off"} in sample["anyOf"] and sample["default"] == "100 ms"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import subprocess
 import sys
@@ -9,10 +10,12 @@ import warnings
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 from streamgauge import _native
 from streamgauge.cli import main
 from streamgauge.errors import DoubtWarning, ScenarioError
 from streamgauge.scenario import Scenario, load
+from streamgauge.scenario.path.trace import TraceFile
 
 ROOT = Path(__file__).parent.parent.parent
 TRACES = ROOT / "python" / "streamgauge" / "traces"
@@ -70,7 +73,7 @@ def test_a_trace_without_units_that_looks_of_others_is_doubted(
 ) -> None:
     (tmp_path / "line.csv").write_text("0,2500\n1,3100\n")
     (tmp_path / "my.yaml").write_text(CSV)
-    with pytest.warns(DoubtWarning, match="1000 x too little if they are kbit/s"):
+    with pytest.warns(DoubtWarning, match="If they are kbit/s, begin the file"):
         (one,) = load(str(tmp_path / "my.yaml"))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -86,10 +89,10 @@ def test_a_trace_without_units_that_looks_of_others_is_doubted(
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("rtt_ms,kbps\n0,1\n", 'no column is called a time; rename the one that is meant ("rtt_ms")'),
+        ("rtt_ms,kbps\n0,1\n", 'no column is called a time; rename the intended one ("rtt_ms")'),
         (
             "time_s,video_kbps\n0,1\n",
-            'no column is called a rate; rename the one that is meant ("video_kbps")',
+            'no column is called a rate; rename the intended one ("video_kbps")',
         ),
         ("TIME_S,RATE_KBPS\n0,1\n", "its unit may be bits or bytes; write kbit/s or kbyte/s"),
     ],
@@ -100,3 +103,72 @@ def test_a_column_that_is_not_named_is_not_guessed(text: str, says: str, tmp_pat
     with pytest.raises(ScenarioError) as caught:
         load(str(tmp_path / "my.yaml"))
     assert says in str(caught.value) and "path.down.rate" in str(caught.value.key)
+
+
+SABRE = json.dumps([
+    {"duration_ms": 2000, "bandwidth_kbps": 1000, "latency_ms": 20},
+    {"duration_ms": 500, "bandwidth_kbps": 250.5, "latency_ms": 20},
+])  # fmt: skip
+STEPS = [{"duration": 2000, "capacity": 1000}, {"duration": 500, "capacity": 250.5, "loss": 0.1}]
+OPEN_NET_LAB = json.dumps({"type": "video", "downlink": {}, "uplink": {"trace_pattern": STEPS}})
+
+
+@pytest.mark.parametrize("text", [SABRE, OPEN_NET_LAB])
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_traces_in_json_and_gzip(text: str, is_packed: bool, tmp_path: Path) -> None:
+    file = tmp_path / "trace.json"
+    file.write_bytes(gzip.compress(text.encode()) if is_packed else text.encode())
+    trace = TraceFile.model_validate(str(file))
+    assert trace.duration_ns() == 2_500_000_000
+    assert trace.rates_bps()[0] == 1_000_000 and set(trace.rates_bps()[1:]) == {250_500}
+    assert trace.mean_bps() == 850_100
+
+
+PUFFER = (
+    "time (ns GMT),session_id,index,expt_id,channel,size,rtt,delivery_rate\n"
+    "1700000000000000000,abc=,1,7,nbc,9,60000,125000\n"
+    "1700000000000000000,abc=,1,7,nbc,9,60000,7\n"
+    "1700000002000000000,abc=,1,7,nbc,9,60000,31312.5\n"
+)
+"""The second sample of a time is passed over."""
+FCC = (
+    "unit_id,dtime,target,address,fetch_time,bytes_total,bytes_sec\n"
+    '386,"2016-08-01 00:00:01",site,1.2.3.4,9,9,125000\n386,"2016-08-01 00:00:03",site,1.2.3.4,9,9,31312.5\n'
+)
+DATED = "Time;Rate (kbit/s)\n2024-05-01T12:00:00.5Z;1000\n2024-05-01T14:00:02.5+02:00;250.5\n"
+
+
+@pytest.mark.parametrize("text", [PUFFER, FCC, DATED])
+def test_tables_of_others_and_dates(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "table.csv"
+    file.write_text(text)
+    trace = TraceFile.model_validate(str(file))
+    # The last rate lasts as long as the one before it.
+    assert trace.duration_ns() == 4_000_000_000
+    assert trace.rates_bps() == [1_000_000, 250_500]
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (
+            PUFFER.replace("abc=,1,7,nbc,9,60000,31312.5", "d=,1,7,nbc,9,1,1").encode(),
+            "2 of session_id and ind",
+        ),
+        (PUFFER.replace("nbc,9,60000,7\n", "nbc\n").encode(), "has 5 columns in row 3; expected 8"),
+        (FCC.replace("31312.5", "NA").encode(), "no dtime with a bytes_sec in row 3"),
+        (DATED.replace("2024-05-01T14", "14").encode(), "has no date in row 3"),
+        (b"[{", "begins as JSON and is none"),
+        (b"[]", "has no step"),
+        (b'[{"duration_ms": 0, "bandwidth_kbps": 5}]', "no duration_ms above 0"),
+        (b'[{"duration_ms": 5, "bandwidth_kbps": NaN}]', "in step 1"),
+        (b'{"uplink": {}}', "0 lists of 'trace_pattern'"),
+        (gzip.compress(b"0 1\n1 2\n", mtime=0)[:-6], "cut off"),
+        (b"\x1f\x8bnothing", "damaged gzip"),
+    ],
+)
+def test_a_trace_that_is_none_is_one_line(content: bytes, says: str, tmp_path: Path) -> None:
+    file = tmp_path / "trace"
+    file.write_bytes(content)
+    with pytest.raises(ValidationError, match=says):
+        TraceFile.model_validate(str(file))

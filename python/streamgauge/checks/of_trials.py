@@ -1,4 +1,4 @@
-"""Values of all trials together: of distributions, with what resamples of the trials make of them."""
+"""Values of all trials together: of distributions, with their values in resamples of the trials."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ __all__ = ["OverTrials", "has_trials"]
 
 
 def has_trials(node: Node) -> bool:
-    """Whether it is a value of all trials together, or a statement of such."""
+    """Returns whether it is a value of all trials together, or a statement of such."""
     return any(is_of_trials(part) for part in node.walk())
 
 
 class OverTrials:
     """Values of all trials, each with those of the resamples after it, [1 + resample], in canonical units.
 
-    A trial in which one of a value's parts has nothing to measure is not among its trials. What is uncertain
-    is which members a population has: trials of the same one are drawn together.
+    A trial that lacks one of a value's parts is not among its trials. The uncertainty is in a population's
+    choice of members: trials of the same one are drawn together.
     """
 
     def __init__(self, repetitions: Sequence[Repetition], members: int | None = None) -> None:
-        """Of these repetitions, of which each plays one of so many members in turn."""
+        """Reads these repetitions; each plays one of the members in turn."""
         self._repetitions = repetitions
         seeds = [next(iter(one.values())).seed for one in repetitions]
         groups = range(len(seeds)) if members is None else [(seed - 1) % members for seed in seeds]
@@ -41,36 +41,38 @@ class OverTrials:
 
     @cached_property
     def _counts(self) -> Floats:
-        """How often each trial is in each resample; most checks ask for none."""
+        """Returns how often each trial is in each resample; most checks ask for none."""
         return distributions.resampled_by(self._groups)
 
     def mean(self, text: str, values: Floats) -> Interval:
-        """The mean of a value that each trial has: of each member's trials first, so that what was played
-        twice counts once. Raises Unmeasurable if one is infinite: what never comes has no mean."""
+        """Returns the mean of a value that each trial has: of each member's trials first, which makes a
+        member that was played twice count once. Raises Unmeasurable if one is infinite: an event that never
+        happens has no mean."""
         if not np.isfinite(values).all():
             raise Unmeasurable(f"{text} is not finite in every trial")
         by_member = np.bincount(self._member, values) / np.bincount(self._member)
         return interval(list(by_member))
 
     def spread(self, text: str, found: Floats) -> Interval:
-        """A value with its interval by the resamples. Raises Unmeasurable where it is not finite."""
+        """Returns a value with its interval by the resamples. Raises Unmeasurable where it is not finite."""
         try:
             return distributions.spread(found, self._n)
         except ValueError:
             raise Unmeasurable(f"{text} is not finite") from None
 
     def margin(self, text: str, found: Floats) -> Interval:
-        """The same of what a verdict hangs on, without the bias that resamples have: two distances of equal
-        distributions are further from nothing the fewer the trials (Efron and Tibshirani, section 10.2)."""
+        """Returns the same for the value that decides a verdict, without the bias that resamples have: two
+        distances of equal distributions are further from nothing the fewer the trials (Efron and Tibshirani,
+        section 10.2)."""
         with np.errstate(invalid="ignore"):
             bias = float(np.nanmean(np.where(np.isfinite(found[1:]), found[1:], np.nan))) - float(found[0])
         return self.spread(text, found - (bias if np.isfinite(bias) else 0.0))
 
     def value(self, node: Term) -> Floats:
-        """A value of all trials; asked for again, the same array.
+        """Returns a value of all trials; asked for again, the same array.
 
         Raises:
-            Unmeasurable: if no trial has one, or the distribution lacks what is asked of it.
+            Unmeasurable: if no trial has one, or the distribution lacks the requested part.
         """
         if node not in self._found:
             self._found[node] = self._computed(node)
@@ -95,8 +97,8 @@ class OverTrials:
     def _known(
         self, node: Term, read: Callable[[Repetition], Sequence[float]]
     ) -> tuple[Floats, Floats, Ints]:
-        """What is read of each trial that has it, [trial, part]; how often it is in each resample; and which
-        member it plays."""
+        """Returns the values of each trial that has them, [trial, part]; how often it is in each resample;
+        and the member that it plays."""
         rows: list[Sequence[float] | None] = []
         reason = ""
         for repetition in self._repetitions:
@@ -112,7 +114,7 @@ class OverTrials:
         if all(known):
             return values, self._counts, self._member
         counts = self._counts[:, known]
-        # A resample without any trial that has a value says nothing.
+        # A resample without any trial that has a value carries no information.
         counts = np.where(counts.sum(axis=1, keepdims=True) > 0, counts, 1.0)
         return values, counts, self._member[known]
 

@@ -1,4 +1,4 @@
-"""What a source published, beside what was measured."""
+"""Published values of a source, beside the measured ones."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ __all__ = ["differs", "match_published", "published_value"]
 
 
 def published_value(text: Any) -> tuple[float, Dimension | None]:
-    """A published number in canonical units; a number without a unit has no dimension of its own.
+    """Returns a published number in canonical units; a number without a unit has no dimension of its own.
 
     Raises:
-        ValueError: if it is not a number with a unit that we know.
+        ValueError: if it is not a number with a known unit.
     """
     if isinstance(text, int | float):
         return float(text), None
@@ -26,7 +26,7 @@ def published_value(text: Any) -> tuple[float, Dimension | None]:
 
 
 def match_published(values: Mapping[str, Value], published: Mapping[str, Any]) -> dict[str, Value]:
-    """Our value beside each published one: by the flow's or metric's name; a lone one needs none."""
+    """Returns our value beside each published one: by the flow's or metric's name; a lone one needs none."""
     found: dict[str, Value] = {}
     for key, text in published.items():
         try:
@@ -48,7 +48,7 @@ def _words(text: str) -> set[str]:
 def differs(
     check: Mapping[str, Any], values: Mapping[str, Value], published: Mapping[str, Any]
 ) -> str | None:
-    """Says so where ours lies further from the published value than the check's `tolerance`."""
+    """Returns a remark where ours lies further from the published value than the check's `tolerance`."""
     if check.get("differs"):
         return str(check["differs"])
     if not check.get("tolerance"):

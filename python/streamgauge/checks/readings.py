@@ -1,5 +1,5 @@
-"""What checks read of a trial: a number for each leaf of their expressions, so that a campaign need not keep
-its trials' metrics to judge them."""
+"""Values that checks read of a trial: a number for each leaf of their expressions, which frees a campaign
+from keeping its trials' metrics to judge them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from streamgauge.metrics.result import TrialMetrics
 __all__ = ["READING", "Leaves", "Number", "TrialReadings", "leaves_of", "take"]
 
 READING = 1
-"""Goes up when a leaf of the same text would have another number of the same metrics."""
+"""Raised when a leaf of the same text would have another number of the same metrics."""
 
 Number = float | str
 """A leaf's value in canonical units, or why it has none."""
@@ -38,7 +38,7 @@ class TrialReadings:
     """Gives all metrics, for a leaf that was not among those read."""
 
     def reading(self, leaf: Term) -> float:
-        """A leaf's value. Raises Unmeasurable."""
+        """Returns a leaf's value. Raises Unmeasurable."""
         found = self.numbers.get(str(leaf))
         if found is None:
             whole = self.metrics()
@@ -51,7 +51,8 @@ class TrialReadings:
 
 
 def leaves_of(scenarios: Iterable[Any]) -> dict[str, dict[str, Term]]:
-    """What the checks of these scenarios read, by the id of the scenario whose trials they read it of."""
+    """Returns the leaves that the checks of these scenarios read, by the id of the scenario of their
+    trials."""
     found: dict[str, dict[str, Term]] = {}
     for scenario in scenarios:
         for check in scenario.checks.values():

@@ -1,4 +1,4 @@
-"""What became of a check."""
+"""Result of a check."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Value:
     """Whether it can be below zero."""
 
     def words(self) -> str:
-        """``546.0 kbit/s [540.0, 552.0] kbit/s (95 % interval, n = 10)``."""
+        """Returns ``546.0 kbit/s [540.0, 552.0] kbit/s (95 % interval, n = 10)``."""
         measured = self.interval
         found = show(measured.mean, measured.half_width, self.dimension, signed=self.signed, least=_NARROWEST)
         text = f"{found.mean} {found.unit}".rstrip()
@@ -37,7 +37,7 @@ class Value:
         return f"{text} ({measured.words()})"
 
     def mean_words(self) -> str:
-        """``546.0 kbit/s``: the mean with as many digits as its interval bears."""
+        """Returns ``546.0 kbit/s``: the mean with as many digits as its interval bears."""
         measured = self.interval
         found = show(measured.mean, measured.half_width, self.dimension, signed=self.signed, least=_NARROWEST)
         return f"{found.mean} {found.unit}".rstrip()
@@ -55,7 +55,7 @@ class Value:
 
 
 def bounds(interval: Interval, dimension: Dimension) -> list[float] | None:
-    """An interval's ends in JSON units; None for fewer than two repetitions."""
+    """Returns an interval's ends in JSON units; None for fewer than two repetitions."""
     low, high = interval.low, interval.high
     if low is None or high is None:
         return None
@@ -75,7 +75,7 @@ class Compared:
     why: str
 
     def to_json(self) -> dict[str, Any]:
-        """The comparison with its numbers."""
+        """Returns the comparison with its numbers."""
         return {
             "text": self.text,
             "holds": self.holds,
@@ -88,7 +88,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class CheckResult:
-    """A check's verdict, with what it rests on."""
+    """A check's verdict, with its evidence."""
 
     id: str
     scenario: str
@@ -108,21 +108,26 @@ class CheckResult:
     """Valid trials that it rests on."""
     trials: int
     invalid: int
-    """Of `trials`, both without those that a further seed replaced."""
+    """Number among `trials`, both without those that a further seed replaced."""
     values: Mapping[str, Value]
     """Every metric term of the expression, by its text."""
     comparisons: tuple[Compared, ...]
     replaced: int = 0
-    """Invalid trials that further seeds stand for."""
+    """Invalid trials that further seeds replace."""
     note: str | None = None
     differs: str | None = None
     """Where a published number and ours differ although the check holds: by how much, and the mechanism. Or
     that they are not compared."""
     changed: bool = False
-    """The scenario is another than the one whose numbers are published."""
+    """The scenario differs from the one with published numbers."""
+
+    @property
+    def differs_in_size(self) -> bool:
+        """Returns whether it holds, and a published number is further away than its tolerance."""
+        return self.verdict == "pass" and self.differs is not None and not self.changed
 
     def to_json(self) -> dict[str, Any]:
-        """The shape of ``streamgauge run --json``; `measured` and `interval` are in `unit`."""
+        """Returns the shape of ``streamgauge run --json``; `measured` and `interval` are in `unit`."""
         measured = self.measured
         published = dict(self.published)
         return {

@@ -47,47 +47,48 @@ COUNT, _UNIT = "count", "unit"
 """Functions of events. The second cannot be written: a verdict asks for it itself."""
 
 DIMENSIONS = tuple(dict.fromkeys(dimension for _, dimension in EVENT_UNITS.values()))
-"""Those of events' values. A place in it stands in readings, so that new ones come last."""
+"""Dimensions of events' values. Readings contain a place in it: new ones must be last."""
 
 
 class Unmeasurable(Exception):
-    """A term has no value in this repetition; says why."""
+    """A term has no value in this repetition; the text is the reason."""
 
 
 class Read(Protocol):
-    """A trial of which leaves have been read."""
+    """A trial with leaves that have been read."""
 
     @property
     def seed(self) -> int: ...
 
     def reading(self, leaf: Term) -> float:
-        """A leaf's value; the leaf is `bare`. Raises Unmeasurable if it has none."""
+        """Returns a leaf's value; the leaf is `bare`. Raises Unmeasurable if it has none."""
         ...
 
 
 Repetition = Mapping[str, TrialMetrics | Read]
-"""The trial of each scenario that an expression reads; the key "" is the scenario that it stands in."""
+"""Trial of each scenario that an expression reads; the key "" is the scenario of the expression."""
 
 
 def leaves(node: Node) -> Iterator[tuple[str, Term]]:
-    """The leaves of an expression, `bare`, each with the scenario whose trial it looks into: "" is the one
-    that the expression stands in. Those that look into several, which have no value, are left out."""
+    """Yields the leaves of an expression, `bare`, each with the scenario of its trial: "" is that of the
+    expression. Leaves over several trials, which have no value, are left out."""
     if isinstance(node, Term) and (isinstance(node, Reference) or _is_over_time(node)):
         scenarios = _scenarios(node)
         if len(scenarios) == 1:
             (scenario,) = scenarios
             yield scenario, bare(node)
-            # What a verdict must know of an event beside its value.
+            # A verdict needs this about an event beside its value.
             yield from ((scenario, unit_leaf(event)) for event in events_of(node))
         if not isinstance(node, Call) or len(node.arguments) == 1:
             return
-        # What a peak is of is told beside it.
+        # The subject of a peak is reported beside it.
     for child in node.children():
         yield from leaves(child)
 
 
 def events_of(node: Node) -> list[Reference]:
-    """The events whose values it reads, in order, each once; those that it only counts are left out."""
+    """Returns the events with values that it reads, in order, each once; those that it only counts are left
+    out."""
     if isinstance(node, Call) and node.function == COUNT:
         return [] if node.window is None else events_of(node.window)
     if isinstance(node, Reference):
@@ -97,12 +98,12 @@ def events_of(node: Node) -> list[Reference]:
 
 
 def unit_leaf(event: Reference) -> Term:
-    """The leaf that has the dimension of an event's values, as its place in `DIMENSIONS`."""
+    """Returns the leaf that has the dimension of an event's values, as its place in `DIMENSIONS`."""
     return Call(_UNIT, (bare(event),))
 
 
 def bare(node: Term) -> Term:
-    """A leaf as its own scenario would write it: without the scenario's name."""
+    """Returns a leaf as its own scenario would write it: without the scenario's name."""
     found = _bare(node)
     assert isinstance(found, Term)
     return found
@@ -132,7 +133,7 @@ def _bare_window(window: Window | None) -> Window | None:
 
 
 def is_count(node: Node) -> bool:
-    """Whether it is the number of an event."""
+    """Returns whether it is the number of an event."""
     if isinstance(node, Reference):
         return event_of(node.metric) is not None and not is_event(node.metric)
     return isinstance(node, Call) and node.function == COUNT
@@ -149,7 +150,7 @@ def _scenarios(node: Node) -> set[str]:
 
 
 def measured(leaf: Term, trial: TrialMetrics) -> float:
-    """A leaf's value in a trial, in canonical units; the leaf is `bare`.
+    """Returns a leaf's value in a trial, in canonical units; the leaf is `bare`.
 
     Raises:
         Unmeasurable: if a flow, stage, metric or window has nothing to measure.
@@ -171,7 +172,7 @@ def measured(leaf: Term, trial: TrialMetrics) -> float:
 
 
 def reading(leaf: Term, trial: TrialMetrics | Read) -> float:
-    """A leaf's value in a trial, in canonical units; the leaf is `bare`. Raises Unmeasurable."""
+    """Returns a leaf's value in a trial, in canonical units; the leaf is `bare`. Raises Unmeasurable."""
     return measured(leaf, trial) if isinstance(trial, TrialMetrics) else trial.reading(leaf)
 
 
@@ -189,7 +190,7 @@ def _reading(node: Term, repetition: Repetition) -> float:
 
 
 def value_of(node: Term, repetition: Repetition) -> float:
-    """A term's value in canonical units.
+    """Returns a term's value in canonical units.
 
     Raises:
         Unmeasurable: if a flow, stage, metric or window has nothing to measure, or a division is by zero.
@@ -218,7 +219,7 @@ def value_of(node: Term, repetition: Repetition) -> float:
 
 
 def holds(node: Predicate, repetition: Repetition) -> bool:
-    """Whether a statement is true of one repetition, by its values as they are.
+    """Returns whether a statement is true of one repetition, by its values as they are.
 
     Raises:
         Unmeasurable: as `value_of`.
@@ -266,7 +267,7 @@ def _finite(node: Term, value: float) -> float:
 
 
 def apply(operator: str, left: Any, right: Any) -> Any:
-    """``+ - * /`` of two values, or of arrays of them."""
+    """Returns ``+ - * /`` of two values, or of arrays of them."""
     match operator:
         case "+":
             return left + right
@@ -336,7 +337,7 @@ def _over_time(node: Call, trial: TrialMetrics) -> float:
 
 
 def _first(node: First, trial: TrialMetrics) -> float:
-    """When the first sample begins in which it holds; infinite if it does in none."""
+    """Returns when the first sample begins in which it holds; infinite if it does in none."""
     grid, part = _stretch(node.window, trial)
     said = node.statement
     left, right = (
@@ -370,7 +371,7 @@ def _bounds(window: Window | None, trial: TrialMetrics) -> tuple[float | None, f
 
 
 def _stretch(window: Window | None, trial: TrialMetrics) -> tuple[Grid, slice]:
-    """The samples that a function over time looks at."""
+    """Returns the samples that a function over time looks at."""
     begin, end = _bounds(window, trial)
     grid = trial.grid
     try:
@@ -380,7 +381,7 @@ def _stretch(window: Window | None, trial: TrialMetrics) -> tuple[Grid, slice]:
 
 
 def _peak(node: Call, trial: TrialMetrics) -> float:
-    """The highest mean over any so many samples in a row as make up the length asked for."""
+    """Returns the highest mean over consecutive samples of the requested length."""
     argument, length = node.arguments
     grid, part = _stretch(node.window, trial)
     count = max(1, round(value_of(length, {"": trial}) / grid.sample_s))

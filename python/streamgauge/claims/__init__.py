@@ -1,7 +1,7 @@
-"""The language of claims: what a check's ``that:`` may say, of which metrics, in which units.
+"""The language of claims: the grammar of a check's ``that:``, its metrics and its units.
 
-It judges nothing and reads no record, so that a scenario can hold claims: `streamgauge.checks` judges them,
-`streamgauge.metrics` computes what they are about.
+It judges nothing and reads no record, and a scenario can therefore hold claims: `streamgauge.checks` judges
+them, `streamgauge.metrics` computes their metrics.
 """
 
 from streamgauge.claims.expression import Expression, ExpressionError, parse, parse_value

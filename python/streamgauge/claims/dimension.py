@@ -17,7 +17,7 @@ from streamgauge.units import Packets, Percent, Quantity, Rate, Size, Time
 class Dimension:
     """Exponents of bit, second and packet; ``percent`` marks a fraction that people write in percent.
 
-    ``untold`` is of a quantity whose unit nobody has said yet: any dimension fits it.
+    ``untold`` is the dimension of a quantity with an unknown unit: any dimension fits it.
     """
 
     data: int = 0
@@ -101,7 +101,7 @@ def _units() -> dict[str, tuple[float, Dimension]]:
 
 
 UNITS: dict[str, tuple[float, Dimension]] = _units()
-"""Unit name: (canonical units in one, dimension): those of scenarios, and what their quotients need.
+"""Unit name: (canonical units in one, dimension): those of scenarios, and those that their quotients need.
 ``pt`` is a percentage point."""
 
 JSON_UNITS: dict[Dimension, tuple[str, float]] = {
@@ -145,7 +145,7 @@ CANONICAL_UNITS: dict[Dimension, str] = {
 
 
 def json_value(value: float, dimension: Dimension) -> tuple[float, str]:
-    """A canonical value in the unit that JSON output uses, with that unit's name."""
+    """Returns a canonical value in the unit that JSON output uses, with that unit's name."""
     unit, factor = JSON_UNITS.get(dimension, (str(dimension), 1.0))
     return value * factor, unit
 
@@ -164,24 +164,24 @@ _LADDERS: dict[Dimension, tuple[tuple[float, str], ...]] = {
 
 
 def pick_unit(value: float, dimension: Dimension) -> tuple[float, str]:
-    """The unit a person would read `value` in: (canonical units in one, its name)."""
+    """Returns the unit a person would read `value` in: (canonical units in one, its name)."""
     ladder = _LADDERS.get(dimension, ((1.0, str(dimension)),))
     size = abs(value)
     for scale, name in ladder:
         if size >= scale:
             return scale, name
-    # Nothing is too small to be said; zero takes the everyday unit.
+    # No value is too small to print; zero takes the everyday unit.
     everyday = {} if size else {RATE: (1e3, "kbit/s"), TIME: (1e-3, "ms")}
     return everyday.get(dimension, ladder[-1])
 
 
 _MOST_DECIMALS = 12
-"""Below this a number is what arithmetic leaves of nothing."""
+"""Below this a number is a rounding error of zero."""
 
 
 def number(value: float, digits: int = 3) -> str:
-    """`value` to `digits` significant digits; whole numbers are never rounded to tens, nor are powers of ten
-    split off."""
+    """Returns `value` to `digits` significant digits; whole numbers are never rounded to tens, nor are powers
+    of ten split off."""
     if not math.isfinite(value):
         return str(value)
     if value == 0:
@@ -190,19 +190,20 @@ def number(value: float, digits: int = 3) -> str:
 
 
 def plain(value: float, digits: int = 9) -> str:
-    """`value` to at most so many significant digits, without zeros at the end and powers of ten."""
+    """Formats `value` with at most this number of significant digits, without zeros at the end and powers of
+    ten."""
     return format(Decimal(f"{value:.{digits}g}"), "f")
 
 
 def say(value: float, dimension: Dimension, digits: int = 3) -> str:
-    """A canonical value in words: ``546 kbit/s``, ``0.84 %``, ``462 ms``."""
+    """Returns a canonical value in words: ``546 kbit/s``, ``0.84 %``, ``462 ms``."""
     scale, unit = pick_unit(value, dimension)
     text = number(value / scale, digits)
     return f"{text} {unit}".rstrip()
 
 
 def say_exactly(value: float, dimension: Dimension) -> str:
-    """A setting rather than a measurement: ``1 Mbit/s``, ``16.384 kB``."""
+    """Returns a setting rather than a measurement: ``1 Mbit/s``, ``16.384 kB``."""
     scale, unit = pick_unit(value, dimension)
     return f"{plain(value / scale, 9)} {unit}".rstrip()
 
@@ -222,7 +223,7 @@ class Shown:
 
     @property
     def interval(self) -> str:
-        """``± 1.2``; ``[0, 2.7]`` where that would reach below zero; empty where there is none."""
+        """Returns ``± 1.2``; ``[0, 2.7]`` where that would reach below zero; empty where there is none."""
         if not self.half:
             return ""
         return f"[{self.low}, {self.high}]" if self.crosses_zero else f"± {self.half}"
@@ -244,7 +245,7 @@ def show(
     signed: bool = True,
     least: float = DIGITS_SHOW,
 ) -> Shown:
-    """A canonical value with the half-width of its interval, as a person would write them.
+    """Returns a canonical value with the half-width of its interval, as a person would write them.
 
     Args:
         value: the mean.
@@ -264,8 +265,8 @@ def show(
 
 
 def show_in(value: float, half: float | None, decimals: int, *, signed: bool = True) -> Shown:
-    """The same for a column in a fixed unit, whose numbers have at most so many `decimals`; an interval that
-    does not show in them is left out."""
+    """Returns the same for a column in a fixed unit, with numbers of at most `decimals`; an interval that
+    would round to zero is left out."""
     if not half or not math.isfinite(half) or not round(half, decimals):
         return Shown(_fixed(value, decimals), "", "", "", "", False)
     return _shown(value, half, "", min(decimals, _decimals(half, 2)), signed)
@@ -281,13 +282,15 @@ def _shown(value: float, half: float, unit: str, decimals: int, signed: bool) ->
 
 
 def _decimals(value: float, digits: int) -> int:
-    """The decimals to which a number other than 0 has so many significant digits; negative for tens."""
+    """Returns the decimals that give a number other than 0 this number of significant digits; negative for
+    tens."""
     rounded = abs(float(f"{value:.{digits - 1}e}"))
     return digits - 1 - math.floor(math.log10(rounded)) if rounded else _MOST_DECIMALS
 
 
 def _fixed(value: float, decimals: int) -> str:
-    """To so many decimals, or to tens if negative; never as a power of ten, never as minus nothing."""
+    """Formats to this number of decimals, or to tens if negative; never as a power of ten, never as minus
+    nothing."""
     if decimals > _MOST_DECIMALS:
         decimals = _MOST_DECIMALS if round(value, _MOST_DECIMALS) else 0
     text = f"{round(value, decimals) + 0.0:.{max(0, decimals)}f}"

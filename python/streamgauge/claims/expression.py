@@ -18,7 +18,7 @@
                | "first" "(" comparison [ "," sum "to" sum ] ")"
 
 Metrics are those of `streamgauge.claims.METRICS`, and of events under names of their own: ``event.NAME`` is
-the mean of their values, whose unit a trial tells, ``event_count.NAME`` their number. A function of one
+the mean of their values, in the unit of the trial, ``event_count.NAME`` their number. A function of one
 metric works over time (its samples, in the measurement window or in the window given); of several values,
 across them; ``share``, ``correlation``, ``quantile``, ``ks`` and ``emd`` across trials. Every quantity has a
 dimension, and a comparison of unlike dimensions is refused here, before anything runs. After ``+-`` a
@@ -35,6 +35,7 @@ from functools import lru_cache
 from typing import NoReturn
 
 from streamgauge.claims.dimension import UNITS
+from streamgauge.claims.functions import FUNCTIONS
 from streamgauge.claims.names import METRICS, count_metric, event_metric, named
 from streamgauge.claims.syntax import (
     RESERVED,
@@ -55,14 +56,14 @@ from streamgauge.claims.syntax import (
     Term,
     Window,
 )
-from streamgauge.claims.typing import ACROSS_TIME, FUNCTIONS, Unlike, check, dimension_of, is_of_trials
+from streamgauge.claims.typing import ACROSS_TIME, Unlike, check, dimension_of, is_of_trials
 from streamgauge.errors import StreamGaugeError
 
 
 class ExpressionError(StreamGaugeError):
-    """A check's text that is not in the grammar, or compares what cannot be compared.
+    """A check's text outside the grammar, or with an invalid comparison.
 
-    `line` and `column` count from 1 within the text; `message` says what is wrong, `hint` what to write.
+    `line` and `column` count from 1 within the text; `message` is the fault, `hint` the remedy.
     """
 
     def __init__(self, message: str, *, text: str, offset: int, hint: str | None = None) -> None:
@@ -78,13 +79,13 @@ class ExpressionError(StreamGaugeError):
 
 @dataclass(frozen=True)
 class Expression:
-    """A parsed predicate with the text it came from."""
+    """A parsed predicate with its source text."""
 
     text: str
     root: Predicate
 
     def references(self) -> tuple[Reference, ...]:
-        """Every metric it reads, in order, each once."""
+        """Returns every metric it reads, in order, each once."""
         return tuple(dict.fromkeys(node for node in self.root.walk() if isinstance(node, Reference)))
 
     def scenarios(self) -> frozenset[str]:
@@ -142,7 +143,7 @@ def parse(text: str) -> Expression:
 
 
 def parse_value(text: str) -> Term:
-    """Parses a value alone, such as ``received.a / sending_time.a``: what a figure draws of each trial.
+    """Parses a value alone, such as ``received.a / sending_time.a``: the value of each trial in a figure.
 
     Raises:
         ExpressionError: with line and column within `text`.
@@ -166,7 +167,7 @@ def parse_value(text: str) -> Term:
 
 
 def check_dimensions(root: Predicate) -> Expression:
-    """An expression from a tree that Python code built, checked as `parse` checks a text.
+    """Returns an expression from a tree that Python code built, checked as `parse` checks a text.
 
     Raises:
         ExpressionError: with line and column within ``str(root)``.
@@ -190,7 +191,8 @@ class _Token:
 
 
 class _Parser:
-    """Recursive descent over one text. Methods return nodes and leave `offset` behind what they read."""
+    """Recursive descent over one text. Methods return nodes and leave `offset` behind the text that they
+    read."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -367,7 +369,7 @@ class _Parser:
             )
         if of != "trial" and not subject:
             said = str(Reference(metric))
-            self.fail(f"`{said}` of which {of}?", name.start, f"write `{said}.NAME`")
+            self.fail(f"`{said}` needs the name of a {of}", name.start, f"write `{said}.NAME`")
         scenario = ""
         if self.accept("of") is not None:
             match = _SCENARIO.match(self.text, self.offset)
@@ -378,15 +380,15 @@ class _Parser:
         return Reference(metric, subject, scenario, column=name.start + 1)
 
     def event(self, name: _Token) -> str:
-        """The metric of an event: what follows ``event`` or ``event_count``."""
+        """Parses the metric of an event: the name after ``event`` or ``event_count``."""
         if self.accept(".") is None:
             example = f"{name.text}.decode_time.NAME"
-            self.fail(f"`{name.text}` of which event?", name.start, f"such as {example}")
+            self.fail(f"`{name.text}` needs the name of an event", name.start, f"such as {example}")
         event = self.name("an event", f'{name.text}."my-event".NAME')
         return event_metric(event) if name.text == "event" else count_metric(event)
 
     def name(self, what: str, example: str) -> str:
-        """A name behind a dot, perhaps in quotes."""
+        """Returns a name behind a dot, perhaps in quotes."""
         token = self.take()
         if token.kind not in ("name", "quoted") or token.text in RESERVED or token.text == '""':
             found = f"`{token.text}`" if token.text else "the end"
@@ -417,7 +419,7 @@ class _Parser:
             argument = self.as_term(self.sum())
             if (token := self.accept("to")) is not None:
                 if not arguments:
-                    self.fail("a window comes after what it is a window of", token.start)
+                    self.fail("a window follows its metric", token.start)
                 window = Window(argument, self.as_term(self.sum()), column=start + 1)
                 break
             arguments.append(argument)
@@ -425,7 +427,7 @@ class _Parser:
         self.depth -= 1
         column = name.start + 1
         if not arguments:
-            self.fail(f"`{name.text}` of what?", name.start, "such as mean(throughput.a)")
+            self.fail(f"`{name.text}` needs a metric", name.start, "such as mean(throughput.a)")
         least, most = FUNCTIONS[name.text]
         if not least <= len(arguments) <= most:
             count = f"at least {least}" if len(arguments) < least else f"at most {most}"

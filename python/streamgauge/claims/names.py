@@ -25,7 +25,7 @@ Better = Literal["more", "less", ""]
 
 @dataclass(frozen=True, slots=True)
 class MetricName:
-    """What a metric is called, measured in and measured of."""
+    """Name, unit and subject of a metric."""
 
     name: str
     dimension: Dimension
@@ -34,12 +34,12 @@ class MetricName:
     number: str
     """The catalogue's number: M1, M5 ...; empty if it has none."""
     better: Better = ""
-    """Whether a flow fares better with more of it or with less; empty if that cannot be said."""
+    """Whether a flow fares better with more of it or with less; empty if unknown."""
 
     @property
     def signed(self) -> bool:
-        """Whether it can be below zero: more can arrive in a window than is sent in it, media be late, and
-        waiting cost more than what is shown is worth."""
+        """Returns whether it can be below zero: more can arrive in a window than is sent in it, media be
+        late, and waiting cost more than the shown media is worth."""
         return self.name in ("gap", "overbuffer", "qoe_lin", "qoe_log") or is_event(self.name)
 
 
@@ -104,6 +104,7 @@ METRICS: dict[str, MetricName] = _table(
     ("corrupted_packets", PACKETS, "flow", "Packets that arrived corrupted", "M3"),
     ("fragment_packets", PACKETS, "flow", "Fragments that arrived", "M8"),
     ("retransmitted", PERCENT, "flow", "Retransmitted share of what was sent", "M2", "less"),
+    ("unrepaired", PERCENT, "flow", "Payload that was sent and never received", "M4", "less"),
     ("packet_gap", TIME, "flow", "Gap between packets sent", "M24"),
     ("short_gaps", PERCENT, "flow", "Gaps between packets sent of at most 5 ms", "M24"),
     ("burst_spacing", TIME, "flow", "From one burst to the next", "M25"),
@@ -115,6 +116,8 @@ METRICS: dict[str, MetricName] = _table(
     ("max_min_share", PERCENT, "flow", "Share of its max-min fair allocation", "", "more"),
     ("frames_shown", NUMBER, "flow", "Frames shown", "", "more"),
     ("frames_lost", PERCENT, "flow", "Frames due but not shown", "", "less"),
+    ("loss_after_repair", PERCENT, "flow", "Packets given up of those sent", "", "less"),
+    ("discarded", PERCENT, "flow", "Packets that came too late of those received", "", "less"),
     ("freeze_count", NUMBER, "flow", "Freezes", "", "less"),
     ("freeze_time", TIME, "flow", "Time frozen", "", "less"),
     ("frozen_share", PERCENT, "flow", "Share of the session spent frozen", "", "less"),
@@ -157,17 +160,17 @@ _EVENT, _COUNT = "event.", "event_count."
 
 
 def event_metric(event: str) -> str:
-    """The metric that is the mean of the values of the events of that name."""
+    """Returns the metric that is the mean of the values of the events of that name."""
     return _EVENT + event
 
 
 def count_metric(event: str) -> str:
-    """The metric that is how many events of that name there were."""
+    """Returns the metric that is how many events of that name there were."""
     return _COUNT + event
 
 
 def event_of(metric: str) -> str | None:
-    """The event that a metric is of; None if it is not of one."""
+    """Returns the event that a metric is of; None if it is not of one."""
     for prefix in (_EVENT, _COUNT):
         if metric.startswith(prefix) and len(metric) > len(prefix):
             return metric.removeprefix(prefix)
@@ -175,17 +178,17 @@ def event_of(metric: str) -> str | None:
 
 
 def is_event(metric: str) -> bool:
-    """Whether a metric is the mean of an event's values."""
+    """Returns whether a metric is the mean of an event's values."""
     return metric.startswith(_EVENT)
 
 
 def is_known(metric: str) -> bool:
-    """Whether there is a metric of that name, for which any event will do."""
+    """Returns whether there is a metric of that name, for which any event will do."""
     return metric in METRICS or event_of(metric) is not None
 
 
 def named(metric: str) -> MetricName:
-    """A metric by its name: one of `METRICS`, or that of an event.
+    """Returns a metric by its name: one of `METRICS`, or that of an event.
 
     Raises:
         KeyError: if there is none.

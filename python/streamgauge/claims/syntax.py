@@ -1,4 +1,4 @@
-"""The tree behind a check: what `that:` parses to and what Python code may build directly.
+"""The tree behind a check: the result of parsing `that:`, and the nodes that Python code may build directly.
 
     >>> from streamgauge.claims import mean, metric
     >>> str(mean(metric("throughput", "qt")) >= 1.2 * mean(metric("throughput", "tcp")))
@@ -27,7 +27,7 @@ class Node:
     column: int = field(default=1, compare=False, kw_only=True)
 
     def children(self) -> tuple[Node, ...]:
-        """Its direct parts."""
+        """Returns its direct parts."""
         return ()
 
     def walk(self) -> Iterator[Node]:
@@ -81,7 +81,7 @@ class Term(Node):
         return Relation(self, ">", term(other))
 
     def equals(self, other: Term | float, *, within: QuantityTerm | None = None) -> Relation:
-        """``self == other +- within``. A `within` in percent is relative to `other`."""
+        """Returns ``self == other +- within``. A `within` in percent is relative to `other`."""
         return Relation(self, "==", term(other), within)
 
 
@@ -108,12 +108,12 @@ class QuantityTerm(Term):
 
     @property
     def dimension(self) -> Dimension:
-        """What kind of quantity it is."""
+        """Returns the kind of its quantity."""
         return UNITS[self.unit][1] if self.unit else NUMBER
 
     @property
     def canonical(self) -> float:
-        """Its value in bits, seconds, packets or as a fraction."""
+        """Returns its value in bits, seconds, packets or as a fraction."""
         return self.value * UNITS[self.unit][0] if self.unit else self.value
 
     def __str__(self) -> str:
@@ -126,7 +126,7 @@ class QuantityTerm(Term):
 class Reference(Term):
     """``metric.subject of scenario``: a metric of a flow or a stage, here or in another scenario.
 
-    An empty `subject` stands for the whole trial (``jain``); an empty `scenario` for this one.
+    An empty `subject` means the whole trial (``jain``); an empty `scenario` this one.
     """
 
     metric: str
@@ -143,7 +143,7 @@ class Reference(Term):
 
 
 def _quoted(name: str) -> str:
-    """A name as an expression has it."""
+    """Returns a name as an expression has it."""
     plain = _PLAIN_NAME.match(name) and name not in RESERVED
     return name if plain else f'"{name}"'
 
@@ -193,7 +193,7 @@ class Fraction(Term):
 
 @dataclass(frozen=True)
 class Share(Term):
-    """The share of trials of which a statement is true, of all or of those of which another is."""
+    """The share of trials for which a statement is true, of all or of those for which another is."""
 
     statement: Predicate
     among: Predicate | None = None
@@ -322,26 +322,26 @@ def _grouped(node: Term, at_least: int) -> str:
 
 
 def term(value: Term | float) -> Term:
-    """A Python number as a term; a term as it is."""
+    """Returns a Python number as a term; a term as it is."""
     if isinstance(value, Term):
         return value
     return QuantityTerm(float(value)) if value >= 0 else Negative(QuantityTerm(-float(value)))
 
 
 def metric(name: str, subject: str = "", *, scenario: str = "") -> Reference:
-    """A metric of a flow or stage: ``metric("throughput", "qt", scenario="darwin/2qt-const")``."""
+    """Returns a metric of a flow or stage: ``metric("throughput", "qt", scenario="darwin/2qt-const")``."""
     return Reference(name, subject, scenario)
 
 
 def quantity(value: float, unit: str) -> QuantityTerm:
-    """A number with a unit: ``quantity(480, "kbit/s")``. Raises KeyError for a unit we do not know."""
+    """Returns a number with a unit: ``quantity(480, "kbit/s")``. Raises KeyError for an unknown unit."""
     if unit not in UNITS:
         raise KeyError(f"unknown unit {unit!r}; known units: {', '.join(UNITS)}")
     return QuantityTerm(float(value), unit)
 
 
 def call(function: str, *arguments: Term | float, window: tuple[Term, Term] | None = None) -> Call:
-    """A function by name, for what `mean` and its fellows below do not cover."""
+    """Returns a function by name, for those that `mean` and its fellows below do not cover."""
     parts = tuple(term(argument) for argument in arguments)
     return Call(function, parts, None if window is None else Window(*window))
 

@@ -1,4 +1,4 @@
-"""Dimensions of expressions: what may be added to and compared with what."""
+"""Dimensions of expressions: valid sums and comparisons."""
 
 from __future__ import annotations
 
@@ -24,36 +24,11 @@ from streamgauge.claims.syntax import (
 ACROSS_TIME = frozenset({"mean", "min", "max", "median", "sd"})
 """Functions that, given one metric, work over its samples."""
 
-FUNCTIONS: dict[str, tuple[int, int]] = {
-    "mean": (1, 99),
-    "min": (1, 99),
-    "max": (1, 99),
-    "median": (1, 99),
-    "sd": (1, 99),
-    "sum": (2, 99),
-    "abs": (1, 1),
-    "jain": (2, 99),
-    "spearman": (2, 99),
-    "peak": (2, 2),
-    "harm": (2, 2),
-    "count": (1, 1),
-    "tcp_rate": (3, 3),
-    "tfrc_rate": (3, 3),
-    "fraction": (1, 99),
-    "first": (1, 1),
-    "share": (1, 2),
-    "correlation": (2, 98),
-    "quantile": (2, 2),
-    "ks": (2, 2),
-    "emd": (2, 2),
-}
-"""Every function with the least and the most arguments it takes."""
-
 PLAIN = frozenset({"jain", "spearman", "harm", "count", "correlation", "ks"})
-"""Functions whose value is a plain number, whatever they are of."""
+"""Functions with a plain number as their value, for any argument."""
 
 OF_TRIALS = frozenset({"correlation", "quantile", "ks", "emd"})
-"""Functions of what all trials have, together: of their distribution. `Share` is another."""
+"""Functions of all trials together: of their distribution. `Share` is another."""
 
 OF_A_PATH = frozenset({"tcp_rate", "tfrc_rate"})
 """Rates that equations give of a packet's size, a round trip and a share of losses."""
@@ -74,7 +49,7 @@ class Unlike(Exception):
 
 
 def is_signed(node: Term) -> bool:
-    """Whether a value can be below zero, as far as its parts tell."""
+    """Returns whether a value can be below zero, according to its parts."""
     match node:
         case Reference():
             return named(node.metric).signed
@@ -92,12 +67,12 @@ def is_signed(node: Term) -> bool:
 
 
 def is_of_trials(node: Node) -> bool:
-    """Whether it is a function of what all trials have."""
+    """Returns whether it is a function of all trials together."""
     return isinstance(node, Share) or (isinstance(node, Call) and node.function in OF_TRIALS)
 
 
 def is_of_a_path(node: Node) -> bool:
-    """Whether it is a rate that an equation gives of a path."""
+    """Returns whether it is a rate that an equation gives of a path."""
     return isinstance(node, Call) and node.function in OF_A_PATH
 
 
@@ -138,7 +113,7 @@ def _check_trials(node: Relation) -> None:
 
 
 def _each_has(node: Node) -> Iterator[Node]:
-    """What of it has a value in each trial, outside functions of all trials."""
+    """Yields the parts with a value in each trial, outside functions of all trials."""
     if isinstance(node, Reference | Fraction | First) or (isinstance(node, Call) and not is_of_trials(node)):
         if any(is_of_trials(part) for part in node.walk()):
             raise Unlike("a function of all trials stands for itself, in no other", node)
@@ -164,7 +139,7 @@ def _is_zero(node: Term) -> bool:
 
 
 def dimension_of(node: Term, told: Told = _NOTHING) -> Dimension:
-    """The dimension of a value.
+    """Returns the dimension of a value.
 
     Args:
         node: the value.
@@ -266,10 +241,10 @@ def _require_event(node: Term) -> None:
 
 
 def more_is_better(node: Call) -> bool:
-    """Whether more of what a ``harm`` is of is better.
+    """Returns whether more of the metric of a ``harm`` is better.
 
     Raises:
-        Unlike: if that cannot be said, or not of both alike.
+        Unlike: if that is unknown, or differs between both.
     """
     references = [part for part in node.walk() if isinstance(part, Reference)]
     metrics = {part.metric: part for part in reversed(references)}

@@ -12,6 +12,7 @@ from streamgauge.scenario.document import Document
 from streamgauge.scenario.media_files import anchor_clip
 from streamgauge.systems.adapter import SIDES
 from streamgauge.systems.parameter import function_of
+from streamgauge.systems.tcp import bpf_object
 
 __all__ = ["anchor"]
 
@@ -50,6 +51,10 @@ def anchor(document: Document, folder: Path) -> None:
             if not isinstance(place, dict):
                 continue
             anchor_clip(place.get("clip"), folder)
+            if (function := function_of(place.get("congestion_control"))) is not None:
+                file, name = function
+                place["congestion_control"] = f"{folder / Path(file).expanduser()}:{name}"
+            _anchor_object(place, folder)
             if isinstance(parameters := place.get("parameters"), dict):
                 for key, value in parameters.items():
                     if (function := function_of(value)) is not None:
@@ -67,8 +72,16 @@ def anchor(document: Document, folder: Path) -> None:
                     ]
 
 
+def _anchor_object(place: dict[str, Any], folder: Path) -> None:
+    """Makes the file of a congestion control that is a BPF object absolute, in either form."""
+    control = place.get("congestion_control")
+    named = control.get("bpf") if isinstance(control, dict) else control
+    if (file := bpf_object(named)) is not None:
+        place["congestion_control"] = str(folder / Path(file).expanduser())
+
+
 def _members_of(file: Path) -> Any:
-    """The members of a population that stand in a file of their own. Raises ScenarioError."""
+    """Returns the members of a population from a file of their own. Raises ScenarioError."""
     from ruamel.yaml.error import YAMLError
 
     try:
@@ -98,7 +111,8 @@ def _list_of(text: str) -> Any:
 
 
 def _processes(system: Any) -> list[dict[str, Any]]:
-    """The processes of a system given as commands that are written as mappings, as the file has them."""
+    """Returns the processes of a system given as commands that are written as mappings, as the file has
+    them."""
     sides = [system.get(side) for side in SIDES] if isinstance(system, dict) else []
     listed = [
         list(side.values()) if isinstance(side, dict) else side if isinstance(side, list) else []

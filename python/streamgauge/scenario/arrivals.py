@@ -1,4 +1,4 @@
-"""Short transfers that arrive at random: when each comes and what it carries, drawn by name."""
+"""Short transfers that arrive at random: the start and the size of each, drawn by name."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _CONTEXT = Context(prec=20)
 
 
 def expected(arrivals: Arrivals, begin_ns: int, end_ns: int) -> float:
-    """How many arrive on average between two times."""
+    """Returns how many arrive on average between two times."""
     return arrivals.rate.per_s * max(0, end_ns - begin_ns) / 1e9
 
 
 def transfers(arrivals: Arrivals, seed: int, flow: str, begin_ns: int, end_ns: int) -> list[dict[str, int]]:
-    """Those that arrive in [begin, end), as the plan has them.
+    """Returns those that arrive in [begin, end), as the plan has them.
 
     Gaps are exponential with mean 1 / rate, from `begin_ns` on. Each gap and each size is drawn by the seed,
     the flow's name and the transfer's number alone: a later end, other sizes or another flow change no other

@@ -26,7 +26,7 @@ def _is_file(text: str) -> bool:
 
 
 def load(path_or_id: str | Path, *, settings: Iterable[str] = (), mutants: bool = True) -> list[Scenario]:
-    """The scenarios of a file, or of the catalogue by id or glob (``hessler/ftp-*``).
+    """Returns the scenarios of a file, or of the catalogue by id or glob (``hessler/ftp-*``).
 
     ``settings`` are ``ADDRESS=VALUE``; ``mutants`` as in `from_text`. Raises ScenarioError: nothing is found,
     or with file, line and key.
@@ -41,7 +41,7 @@ def load(path_or_id: str | Path, *, settings: Iterable[str] = (), mutants: bool 
     known = catalogue_ids(_PATTERN.split(text, maxsplit=1)[0])
     wanted = [name for name in known if fnmatch.fnmatchcase(name, text)]
     if not wanted:
-        # A family's name stands for all of it.
+        # A family's name selects all of its scenarios.
         wanted = [name for name in known if name.startswith((f"{text}-", f"{text}/"))]
     if not wanted:
         known = catalogue_ids()
@@ -57,7 +57,8 @@ def load(path_or_id: str | Path, *, settings: Iterable[str] = (), mutants: bool 
 def _load_ids(
     known: Mapping[str, Path], wanted: Sequence[str], settings: Sequence[str], mutants: bool
 ) -> list[Scenario]:
-    """The scenarios of these ids, in order. A file of which all are wanted is read once."""
+    """Returns the scenarios of these ids, in order. Reads a file once if all of its scenarios are asked
+    for."""
     whole = Counter(known.values())
     asked = Counter(known[name] for name in wanted)
     found: dict[str, Scenario] = {}
@@ -75,7 +76,7 @@ def _load_ids(
 def find(
     names: Iterable[str | Path], *, settings: Iterable[str] = (), mutants: bool = True
 ) -> list[Scenario]:
-    """Every scenario that ``names`` stand for, each id once, in the order asked."""
+    """Returns every scenario that ``names`` select, each id once, in the order asked."""
     settings = list(settings)
     found: dict[str, Scenario] = {}
     for name in names:

@@ -1,4 +1,4 @@
-"""Clips as scenarios have them: what each is as media, and what is wrong with one."""
+"""Clips of scenarios: the media of each, and their faults."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ _IS_A_FILE = re.compile(r"/|\.[A-Za-z]\w*$")
 
 
 def media_ladder(clip: Clip, duration: Time) -> Ladder:
-    """A clip that is a ladder, as `streamgauge.media` knows it. Raises MediaError for one that cannot be."""
+    """Returns a clip that is a ladder, in the types of `streamgauge.media`. Raises MediaError for one that
+    cannot be."""
     from streamgauge.media import Ladder
 
     assert clip.ladder is not None
@@ -39,8 +40,9 @@ def _segment_s(clip: Clip) -> float:
 
 
 def media_clip(clip: str | Clip, duration: Time) -> ClipEncoding:
-    """The clip, which is not of ``files``, as `streamgauge.media` knows it; of a ladder the highest encoding
-    with its sound, which is the most that a player takes. Raises MediaError if there is no such content."""
+    """Returns the clip, which is not of ``files``, in the types of `streamgauge.media`; for a ladder the
+    highest encoding with its sound, which is the most that a player takes. Raises MediaError if there is no
+    such content."""
     from streamgauge.media import ClipEncoding
 
     if isinstance(clip, str):
@@ -62,7 +64,7 @@ def media_clip(clip: str | Clip, duration: Time) -> ClipEncoding:
 
 
 def clip_problems(where: tuple[str | int, ...], clip: str | Clip) -> Iterator[Problem]:
-    """What is wrong with a clip that stands at `where`, without its files."""
+    """Yields the faults of the clip at `where`, without reading its files."""
     from streamgauge.media import BUILT_IN
 
     if isinstance(clip, Clip) and clip.source is not None and clip.source not in BUILT_IN:

@@ -15,7 +15,7 @@ __all__ = ["Command", "CommandProcess"]
 
 
 class CommandProcess(Model):
-    """One of several processes of a side; a command alone stands for it where nothing else is to be said."""
+    """One of several processes of a side; a bare command is enough if it needs no further settings."""
 
     name: str = ""
     """A word. In a mapping of processes its key is the name."""
@@ -34,7 +34,7 @@ class CommandProcess(Model):
 
 
 def _named(given: Any) -> Any:
-    """A mapping as a list, which keeps its order wherever it is written down."""
+    """Returns a mapping as a list, which keeps its order wherever it is written down."""
     if not isinstance(given, dict):
         return given
     for key, process in given.items():
@@ -62,15 +62,15 @@ Processes = Annotated[
 
 
 class Command(Model):
-    """A system given as commands. Each end learns its part from STREAMGAUGE_* variables (docs/adapters.md),
-    and exits with 127 if it cannot do what is asked."""
+    """A system given as commands. Each end reads its part from STREAMGAUGE_* variables (docs/adapters.md),
+    and exits with 127 if it does not support a request."""
 
     server: Processes
     """Run at the server's end, by a shell's rules of quoting but without one; several by name, in order."""
     player: Processes
     """Run at the player's end."""
     name: str = "command"
-    """What results call it."""
+    """Name in results."""
     env: dict[str, str] = Field(default_factory=dict)
     """Environment that both ends get besides the contract's."""
     folder: str | None = None
@@ -86,7 +86,7 @@ class Command(Model):
         return self
 
     def lines(self, side: Side) -> list[CommandLine]:
-        """The processes of a side, in order."""
+        """Returns the processes of a side, in order."""
         given = getattr(self, side)
         if isinstance(given, str):
             return [CommandLine(command=given)]

@@ -64,7 +64,11 @@ class Document:
 
 
 def _plain(node: Any, at: Key, file: str, places: dict[Key, Place]) -> Any:
-    """YAML nodes as plain data; fills ``places``."""
+    """YAML nodes as plain data; fills ``places``. Raises ScenarioError at a tag."""
+    tag = getattr(getattr(node, "tag", None), "value", None)
+    if tag:
+        line = places[at][1] if at in places else 1
+        raise ScenarioError(f"the tag {str(tag)[:60]} is not read", file=file, line=line, hint="leave it out")
     if isinstance(node, CommentedMap):
         made: dict[str, Any] = {}
         for key, value in node.items():
@@ -86,7 +90,7 @@ def _plain(node: Any, at: Key, file: str, places: dict[Key, Place]) -> Any:
     if isinstance(node, bool | ScalarBoolean):
         return bool(node)
     if isinstance(node, str):
-        # "\ud83d\ude00" in quotes comes as two halves of a character.
+        # "\ud83d\ude00" in quotes arrives as two halves of a character.
         return node.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(node, float):
         return float(node)
@@ -112,7 +116,7 @@ def _parsed(text: str, file: str) -> Document:
 
 
 def _by_ruamel(text: str, file: str) -> Document:
-    """Whatever it is, by the parser that says what is wrong with it."""
+    """Reads any document with the parser that reports places."""
     yaml = YAML(typ="rt", pure=True)
     try:
         node = yaml.load(io.StringIO(text))
@@ -120,7 +124,7 @@ def _by_ruamel(text: str, file: str) -> Document:
         line = None if error.problem_mark is None else error.problem_mark.line + 1
         key = str(error.problem).partition('"')[2].partition('"')[0]
         raise ScenarioError(
-            f"the key '{key}' stands here a second time; every name is given once",
+            f"duplicate key '{key}'; give every name once",
             file=file,
             line=line,
             key=key,
@@ -146,11 +150,11 @@ def _by_ruamel(text: str, file: str) -> Document:
 
 
 _Choice = list[tuple[str, dict[str, Any], Key]]
-"""Of each axis the end of an id, what changes, and where that stands."""
+"""The end of an id of each axis, the changes, and their place."""
 
 
 def _choices(variants: Any, document: Document) -> Iterator[tuple[str, _Choice]]:
-    """Every variant's id with what makes it. Raises ScenarioError."""
+    """Yields the id of every variant with its parts. Raises ScenarioError."""
     axes = variants if isinstance(variants, list) else [variants]
     roots: list[Key] = (
         [("variants", index) for index in range(len(axes))] if isinstance(variants, list) else [("variants",)]
@@ -163,7 +167,7 @@ def _choices(variants: Any, document: Document) -> Iterator[tuple[str, _Choice]]
         ):
             file, line = document.place(root)
             raise ScenarioError(
-                "expected a mapping from the end of an id to what changes, or a list of such mappings",
+                "expected a mapping from the end of an id to changes, or a list of such mappings",
                 file=file,
                 line=line,
                 key="variants",
@@ -184,7 +188,8 @@ def _choices(variants: Any, document: Document) -> Iterator[tuple[str, _Choice]]
 
 
 def expanded(document: Document, only: str | None = None) -> list[Document]:
-    """One document for each variant, or itself; of variants that of the id ``only`` alone, if it is given."""
+    """Returns one document for each variant, or itself; of variants that of the id ``only`` alone, if it is
+    given."""
     if "variants" not in document.data:
         return [document]
     made = []
@@ -207,12 +212,12 @@ def expanded(document: Document, only: str | None = None) -> list[Document]:
 
 
 def key_text(path: Key) -> str:
-    """A key as an address."""
+    """Returns a key as an address."""
     return ".".join(str(part) for part in path)
 
 
 def read_text(path: Path) -> str:
-    """A scenario file's text. Raises ScenarioError that names the file."""
+    """Returns a scenario file's text. Raises ScenarioError that names the file."""
     try:
         return read_input(path, LARGEST_TEXT_BYTES)
     except UnfitInputError as error:
@@ -228,7 +233,8 @@ def read_text(path: Path) -> str:
 
 
 def declared_ids(text: str, *, file: str) -> list[str]:
-    """Ids that a file declares, without validating it, nor looking into what it extends."""
+    """Returns the ids that a file declares, without validating the file or reading the file that it
+    extends."""
     document = _parsed(text, file)
     if "variants" not in document.data:
         return [str(document.data.get("id"))]

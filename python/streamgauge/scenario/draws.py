@@ -14,11 +14,12 @@ from streamgauge.units import Quantity, UnitError, parse
 __all__ = ["Distribution", "draw"]
 
 _STEPS = 10**6
-"""Parts of a span that a draw between two quantities tells apart, where their unit is not whole."""
+"""Parts of a span between which a draw between two quantities distinguishes, where their unit is not
+whole."""
 
 
 def draw(seed: int, owner: str, purpose: str, low: int, high: int) -> int:
-    """A whole number in [low, high].
+    """Returns a whole number in [low, high].
 
     Streams are named, so a flow that is added changes no other draw.
     """
@@ -28,10 +29,10 @@ def draw(seed: int, owner: str, purpose: str, low: int, high: int) -> int:
 
 
 class Distribution(Text):
-    """What a quantity is drawn from.
+    """Distribution of a drawn quantity.
 
-    ``uniform 20 s to 3 min``; ``one of 1 min, 2 min, 2 min`` (each as likely, so what stands twice is twice
-    as likely); ``quantiles 20 s, 3 min, 30 min`` (the least, evenly spaced quantiles and the most, with a
+    ``uniform 20 s to 3 min``; ``one of 1 min, 2 min, 2 min`` (each as likely, a repeated value twice as
+    likely); ``quantiles 20 s, 3 min, 30 min`` (the least, evenly spaced quantiles and the most, with a
     straight distribution function in between: of three the middle one is the median).
     """
 
@@ -60,29 +61,29 @@ class Distribution(Text):
             return cls(form, tuple(parse(part) for part in found[2].split(",")))
         if not text.split()[:1] == ["uniform"]:
             raise UnitError(
-                f"{text!r} is no {cls.description.partition(':')[0][2:]}; expected such as "
-                "'uniform 20 s to 3 min', 'one of 1 min, 2 min' or 'quantiles 20 s, 3 min, 30 min'"
+                f"{text!r} is no {cls.description.partition(':')[0][2:]}. Expected such as "
+                "`uniform 20 s to 3 min`, `one of 1 min, 2 min` or `quantiles 20 s, 3 min, 1 h`"
             )
         uniform = Uniform.parse(text)
         return cls("uniform", (uniform.low, uniform.high))
 
     @property
     def kind(self) -> type[Quantity]:
-        """What is drawn."""
+        """Type of the drawn quantity."""
         return type(self.points[0])
 
     @property
     def least(self) -> Quantity:
-        """The lowest that it draws."""
+        """Returns the lowest that it draws."""
         return min(self.points, key=lambda point: point.amount)
 
     @property
     def most(self) -> Quantity:
-        """The highest that it draws."""
+        """Returns the highest that it draws."""
         return max(self.points, key=lambda point: point.amount)
 
     def draw(self, seed: int, owner: str, purpose: str) -> Quantity:
-        """The value of that name; between two points to a millionth of their distance."""
+        """Returns the value of that name; between two points to a millionth of their distance."""
         if self.form == "one of":
             return self.points[draw(seed, owner, purpose, 0, len(self.points) - 1)]
         place, part = divmod(draw(seed, owner, purpose, 0, (len(self.points) - 1) * _STEPS - 1), _STEPS)

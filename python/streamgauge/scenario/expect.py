@@ -1,4 +1,4 @@
-"""What surrounds the flows: when a trial ends, what is measured, checked, drawn and assumed."""
+"""Parts of a scenario around its flows: end of a trial, measurements, checks, figures and assumptions."""
 
 from __future__ import annotations
 
@@ -15,15 +15,17 @@ from streamgauge.claims.names import METRICS, event_of, is_known
 from streamgauge.claims.syntax import Node
 from streamgauge.scenario.draws import Distribution
 from streamgauge.scenario.flow import Clip, ClipValue
+from streamgauge.scenario.limits import MOST_REPETITIONS
 from streamgauge.scenario.values import Model, issue, nearest
 from streamgauge.systems.player_events import MEASURED, MeasuredEvent
-from streamgauge.units import Percent, Quantity, Rate, Time, UnitError, parse
+from streamgauge.units import Percent, Quantity, Rate, Size, Time, UnitError, parse
 
 __all__ = [
     "RENAMED",
     "Assumed",
     "Check",
     "Figure",
+    "Limits",
     "Measure",
     "Population",
     "Published",
@@ -34,7 +36,7 @@ __all__ = [
 
 
 class Source(Model):
-    """Where the experiment comes from."""
+    """Origin of the experiment."""
 
     paper: str
     section: str | None = None
@@ -44,14 +46,14 @@ class Source(Model):
 
 
 class Until(Model):
-    """When a trial ends: the first of what is given."""
+    """End of a trial: the first of the given conditions."""
 
     time: Time | None = None
     """At this time."""
     media_end: str | None = None
     """When this flow's media has been sent and played."""
     idle: Time | None = None
-    """When no packet of a subject has crossed the path for so long; of any flow where there is no subject."""
+    """End after this time without a packet of a subject on the path; of any flow if there is no subject."""
 
     @model_validator(mode="after")
     def _sound(self) -> Until:
@@ -82,7 +84,7 @@ SampleTime = Annotated[
 
 
 class Measure(Model):
-    """What metrics look at."""
+    """Settings of metrics."""
 
     window: tuple[Time, Time] | None = None
     """From when to when; the whole trial if left out."""
@@ -111,11 +113,23 @@ class Measure(Model):
 Count = Annotated[int, Field(ge=1, strict=True)]
 
 
+Repeated = Annotated[int, Field(ge=1, le=MOST_REPETITIONS, strict=True)]
+
+
 class Repetitions(Model):
     """How many trials, each with a seed of its own."""
 
-    sim: Count = 10
-    emu: Count = 3
+    sim: Repeated = 10
+    emu: Repeated = 3
+
+
+class Limits(Model):
+    """Upper bounds of the cost of a trial in sim; a trial beyond one ends in an error."""
+
+    events: Count = 1_000_000_000
+    """Steps of packets through the path, timers and actions."""
+    memory: Size = Field(default=Size("8 GB"))
+    """Packets under way and the rows and events of the record, as they lie in memory."""
 
 
 def _assumed_form(value: Any) -> Any:
@@ -123,7 +137,7 @@ def _assumed_form(value: Any) -> Any:
 
 
 class Assumed(Model):
-    """Something that the source does not say. The scenario holds the value assumed; ``--robust`` reruns it
+    """A value that the source does not state. The scenario holds the value assumed; ``--robust`` reruns it
     with each of these."""
 
     values: tuple[Any, ...] = Field(alias="try", min_length=1)
@@ -177,19 +191,22 @@ class Check(Model):
         Published,
         BeforeValidator(_published_form, json_schema_input_type=PublishedNumber | Published),
     ] = Field(default_factory=dict)
-    """What the source prints, for comparison."""
+    """The printed value of the source, for comparison."""
     origin: Literal["input", "fitted", "predicted"]
     """Whether the model was built from this very statement (input), tuned to it (fitted), or neither."""
     strict: bool = Field(default=False, strict=True)
     """The source's claim itself, without slack; a miss is a failure in every mode."""
     breaks: dict[str, Any] = Field(default_factory=dict)
     """The mutant: changes of the scenario under which the check must fail."""
+    without: dict[str, Any] = Field(default_factory=dict)
+    """A second mutant: it changes a subject's own parameter, rule or system where `breaks` changes the path,
+    a rival or the content."""
     tolerance: Percent | None = None
     """How far the value may lie from the published one, for the report."""
     modes: tuple[Literal["sim", "emu"], ...] = ("sim", "emu")
     """Where it applies."""
     note: str | None = None
-    """What a reader should know: a contradiction in the source, a mechanism of the kernel."""
+    """A caveat for readers: a contradiction in the source, a mechanism of the kernel."""
 
     @model_validator(mode="after")
     def _in_the_language(self) -> Check:
@@ -240,14 +257,14 @@ class Figure(Model):
 
 
 RENAMED: Final = {"length": "duration", "levels": "encodings"}
-"""A population's words of before, with what they are called now: records and resume keys have them."""
+"""Former keys of a population, with their present names: records and resume keys have them."""
 
 
 class PopulationMember(Model):
-    """A clip and the path that it comes across, as a list of members has them."""
+    """A clip and its path, as an entry in a list of members."""
 
     clip: ClipValue
-    """What is played."""
+    """Clip of this member."""
     rtt: Time | None = None
     """Base round-trip time, half of it each way; all members have one, or none."""
     loss: Percent | None = None
@@ -255,8 +272,8 @@ class PopulationMember(Model):
 
 
 class Population(Model):
-    """Clips and paths of which each trial plays one: seed 1 has member 1, and after the last member the first
-    has its turn again. What is not drawn stays as the scenario has it."""
+    """Clips and paths of which each trial plays one: seed 1 has member 1, and the first follows the last
+    member. Values that are not drawn stay as in the scenario."""
 
     size: Count | None = None
     """How many members; as many as ``clips`` or ``members`` if those are given."""
@@ -265,10 +282,10 @@ class Population(Model):
     flow: str | tuple[str, ...] | None = None
     """The flow that plays, or several that play the same; the one that plays a clip if there is but one."""
     clips: tuple[ClipValue, ...] | None = None
-    """What the members play, in this order."""
+    """Clips of the members, in this order."""
     members: tuple[PopulationMember, ...] | None = None
-    """What the members play and across what, in this order; in a scenario file a file with such a list may
-    stand here, by its path."""
+    """Clips and paths of the members, in this order; in a scenario file, the path of a file with such a list
+    is valid too."""
     rate: Distribution | None = None
     """Bit rate of their clips."""
     duration: Distribution | None = None
@@ -340,32 +357,32 @@ class Population(Model):
 
     @property
     def played(self) -> tuple[str | Clip, ...] | None:
-        """The members' clips, in order; `None` where what they play is the flow's own."""
+        """Returns the members' clips, in order; `None` where they play the flow's own clip."""
         return self.clips if self.members is None else tuple(member.clip for member in self.members)
 
     def keyed_clips(self) -> Iterator[tuple[tuple[str | int, ...], str | Clip]]:
-        """The members' clips, each with where it stands in the scenario."""
+        """Yields the members' clips, each with its place in the scenario."""
         for index, clip in enumerate(self.clips or ()):
             yield ("population", "clips", index), clip
         for index, member in enumerate(self.members or ()):
             yield ("population", "members", index, "clip"), member.clip
 
     def sets(self, key: str) -> bool:
-        """Whether members have an ``rtt`` or a ``loss`` of their own, drawn or written down."""
+        """Returns whether members have an ``rtt`` or a ``loss`` of their own, drawn or written down."""
         return any(getattr(one, key) is not None for one in (self, *(self.members or ())))
 
     @property
     def players(self) -> tuple[str, ...] | None:
-        """The flows that play the members' clips; `None` for the one that plays a clip."""
+        """Returns the flows that play the members' clips; `None` for the one that plays a clip."""
         return (self.flow,) if isinstance(self.flow, str) else self.flow
 
     def is_for(self, flow: str) -> bool:
-        """Whether what members play is for that flow, if it plays a clip."""
+        """Returns whether that flow plays the members' clips, if it plays a clip."""
         return self.players is None or flow in self.players
 
     @property
     def count(self) -> int:
-        """How many members there are."""
+        """Returns how many members there are."""
         return self.size if self.size is not None else len(self.played or ())
 
 

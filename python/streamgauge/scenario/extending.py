@@ -1,12 +1,12 @@
-"""``extends``: a scenario that is another one but for what it says itself.
+"""``extends``: a scenario that differs from another one in its own keys alone.
 
 It begins as the other's data. Mappings are merged, key by key and into words (``queue: codel 100 packets``
 has a target too); lists and all else are replaced, ``null`` takes a key away, and one form of a thing takes
 the place of another (``queue: {pie: ...}`` that of ``codel``). A key with dots is an address, as in
 ``variants``.
 
-What a scenario claims is claimed of itself alone: ``source``, ``checks``, ``assumed`` and what figures are
-``like`` stay behind, unless the other is a file that has no ``source``.
+Claims belong to one scenario alone: ``source``, ``checks``, ``assumed`` and the ``like`` of figures are not
+inherited, unless the other is a file without ``source``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = ["documents"]
 
 _CLAIMS = ("source", "checks", "assumed")
 _WORDS = (*_CLAIMS, "id", "title", "question", "figures", "based_on")
-"""What says nothing of the experiment."""
+"""Keys without an effect on the experiment."""
 _MOST_IN_TITLE = 3
 
 _Trail = tuple[Path, ...]
@@ -44,8 +44,8 @@ _Trail = tuple[Path, ...]
 def documents(
     text: str, *, file: str, folder: Path | None, only: str | None = None, trail: _Trail = ()
 ) -> list[Document]:
-    """One document for each scenario of a file's text: what it extends merged in, its variants expanded; of
-    variants that of the id ``only`` alone, if it is given.
+    """Returns one document for each scenario of a file's text: the extended file is merged in, variants are
+    expanded. With ``only``, returns the variant of that id alone.
 
     Raises ScenarioError with file, line and key, in whichever file they are.
     """
@@ -64,7 +64,7 @@ def documents(
 
 
 def _base(own: Document, folder: Path | None, trail: _Trail) -> tuple[Document, bool]:
-    """What a file extends, and whether that is the catalogue's."""
+    """Returns the file that a file extends, and whether it is the catalogue's."""
     said = own.data["extends"]
 
     def refuse(why: str, hint: str | None = None, *inner: str) -> ScenarioError:
@@ -115,7 +115,7 @@ def _base(own: Document, folder: Path | None, trail: _Trail) -> tuple[Document, 
 
 
 def _shipped(name: str, refuse: Any) -> Path:
-    """The file of the catalogue that has this id."""
+    """Returns the file of the catalogue that has this id."""
     file = shipped_file(name)
     if file is not None:
         return file
@@ -131,7 +131,7 @@ def _shipped(name: str, refuse: Any) -> Path:
 
 
 class _Merge:
-    """One file's own data over what it extends."""
+    """Merges one file's own data over the extended data."""
 
     def __init__(self, own: Document, base: Document, *, claims: bool) -> None:
         self._own = own
@@ -139,7 +139,7 @@ class _Merge:
         self._claims = claims
 
     def document(self) -> Document:
-        """The scenario of the file, ``variants`` still to be expanded."""
+        """Returns the scenario of the file, ``variants`` still to be expanded."""
         own, base = self._own, self._base
         made = Document(copy.deepcopy(base.data), own.file, dict(base.places))
         made.data.pop("based_on", None)
@@ -172,7 +172,7 @@ class _Merge:
             made.data["title"] = f"{base['title']}, changed: {', '.join(changed[:_MOST_IN_TITLE])}{more}"
 
     def _into(self, made: Document, here: dict[str, Any], own: dict[str, Any], at: Key) -> None:
-        """Merges ``own`` into ``here``, which is what ``made`` has at ``at``."""
+        """Merges ``own`` into ``here``, the data of ``made`` at ``at``."""
         self._replace_forms(made, here, own, at)
         for key, value in own.items():
             where = (*at, key)
@@ -195,7 +195,7 @@ class _Merge:
             made.places.update(inside)
 
     def _replace_forms(self, made: Document, here: dict[str, Any], own: dict[str, Any], at: Key) -> None:
-        """Takes away what cannot stand beside what ``own`` has."""
+        """Removes keys that conflict with those of ``own``."""
         if at == ("path",) and "preset" in own:
             here.clear()
         elif at == ("path",) and "preset" in here:
@@ -251,17 +251,17 @@ class _Merge:
 
     @staticmethod
     def _forget(made: Document, where: Key, *, keep_inner: bool = False) -> None:
-        """The places of what is no longer there."""
+        """Removes the places of deleted data."""
         for one in [one for one in made.places if one[: len(where)] == where]:
             if not keep_inner or one == where:
                 del made.places[one]
 
 
 def _whole(where: Key, value: dict[str, Any]) -> bool:
-    """Whether a mapping is one thing: commands for both sides are another system, files another clip; what
-    sets addresses to values, of which ``null`` is one, is a thing as well."""
+    """Returns whether a mapping is one value: commands for both sides are another system, files another clip.
+    A mapping of addresses to values, which may be ``null``, is one value too."""
     last = where[-1]
-    if where == ("variants",) or (where[0] == "checks" and last == "breaks"):
+    if where == ("variants",) or (where[0] == "checks" and last in ("breaks", "without")):
         return True
     return where[:1] == ("flows",) and (
         (last == "system" and {"server", "player"} <= set(value)) or (last == "clip" and "files" in value)
@@ -269,7 +269,7 @@ def _whole(where: Key, value: dict[str, Any]) -> bool:
 
 
 def _forms(at: Key) -> Iterator[Sequence[str]]:
-    """Keys of which one stands for all, in what is at this place."""
+    """Yields the alternative keys of the data at this place: one of them is enough."""
     match at:
         case ("path", _, "queue"):
             yield list(QUEUES)
@@ -291,8 +291,8 @@ def _forms(at: Key) -> Iterator[Sequence[str]]:
 
 
 def _as_mapping(where: Key, here: Any, own: dict[str, Any]) -> dict[str, Any]:
-    """What ``own`` is merged into: what stands there, words spelt out; empty if nothing does, or another
-    kind of thing."""
+    """Returns the mapping at this place, with words spelt out, for ``own`` to be merged into. It is empty if
+    there is none, or data of another kind."""
     if isinstance(here, dict):
         return here
     if not isinstance(here, str) or where[:1] != ("path",):
@@ -309,11 +309,11 @@ def _as_mapping(where: Key, here: Any, own: dict[str, Any]) -> dict[str, Any]:
 
 
 def _differences(base: Any, now: Any, at: Key) -> Iterator[Key]:
-    """Where two scenarios' data differ."""
+    """Yields where two scenarios' data differ."""
     if base == now:
         return
     if isinstance(base, str) != isinstance(now, str) and (isinstance(base, dict) or isinstance(now, dict)):
-        # The one may be said in words, the other key by key.
+        # One file may have it in words, the other key by key.
         base = _as_mapping(at, base, now) if isinstance(base, str) and isinstance(now, dict) else base
         now = _as_mapping(at, now, base) if isinstance(now, str) and isinstance(base, dict) else now
     if _are_named(base) and _are_named(now) and len(base) == len(now):
@@ -330,5 +330,5 @@ def _are_named(value: Any) -> bool:
 
 
 def _address(key: Key) -> str:
-    """As ``--set`` would have it: a stage goes by its name."""
+    """Returns the address in the form of ``--set``: a stage by its name."""
     return ".".join(str(part) for part in key if part != "stages" or key[0] != "path")

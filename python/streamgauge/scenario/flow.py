@@ -1,4 +1,4 @@
-"""Flows: a system or traffic, its role, its clip, when it starts and what is done to it later."""
+"""Flows: system or traffic, role, clip, start and later actions."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ from pydantic_core import PydanticCustomError
 from streamgauge.scenario.commands import Command
 from streamgauge.scenario.problems import problems_of
 from streamgauge.scenario.tcp import FIXED, tcp_problem
-from streamgauge.scenario.values import Flag, Instant, Model, Problem, issue, nearest
+from streamgauge.scenario.values import Instant, Model, Problem, issue, nearest
+from streamgauge.systems.parameter import FUNCTION_PATTERN, function_of
 from streamgauge.systems.registry import SYSTEMS, TRAFFIC, Mode, Parameter, ParameterValue, System
-from streamgauge.systems.tcp import CONGESTION_CONTROLS
+from streamgauge.systems.tcp import CONGESTION_CONTROLS, bpf_object, kernel_congestion_controls
 from streamgauge.units import Frequency, Quantity, Rate, Size, Time, UnitError
 
 __all__ = [
@@ -41,7 +42,7 @@ __all__ = [
 
 
 def _short_rate(value: Any) -> Any:
-    """``235k``, as in a clip's name."""
+    """Returns ``235k``, as in a clip's name."""
     if isinstance(value, str):
         from streamgauge.media.ladder import rate_named
 
@@ -141,12 +142,12 @@ class Clip(Model):
 
     @property
     def own_files(self) -> tuple[str, ...]:
-        """The user's own files that it is made of; none of built-in content."""
+        """Returns the user's own files that it is made of; none of built-in content."""
         return self.files or (() if self.file is None else (self.file,))
 
     @property
     def is_ladder(self) -> bool:
-        """Whether it has several encodings of its pictures."""
+        """Returns whether it has several encodings of its pictures."""
         return self.ladder is not None or self.files is not None
 
 
@@ -179,7 +180,7 @@ class Arrivals(Model):
     size: Size
     """Bytes of each, or their mean."""
     sizes: Literal["constant", "exponential"] = "constant"
-    """What the bytes of each are drawn from."""
+    """Distribution of the bytes of each transfer."""
 
     @model_validator(mode="after")
     def _sound(self) -> Arrivals:
@@ -213,19 +214,44 @@ def _traffic_name(value: Any) -> Any:
 
 
 def _congestion_control(value: Any) -> Any:
-    if value is None or value in CONGESTION_CONTROLS:
+    if isinstance(value, dict) and list(value) == ["bpf"]:
+        value = value["bpf"]
+        if bpf_object(value) is None:
+            raise issue(f"'{value}' is no object file", ("bpf",), "name a file that ends with .o")
+    if value is None or value in CONGESTION_CONTROLS or function_of(value) is not None:
+        return value
+    if bpf_object(value) is not None:
+        return value
+    if value in kernel_congestion_controls():
         return value
     close = nearest(str(value), CONGESTION_CONTROLS)
     raise issue(
-        f"unknown congestion control '{value}'; expected one of {', '.join(CONGESTION_CONTROLS)}",
+        f"unknown congestion control '{value}'; expected one of {', '.join(CONGESTION_CONTROLS)}, "
+        "FILE.py:NAME, or {bpf: FILE.o}",
         hint=f"did you mean '{close}'?" if close else None,
     )
 
 
+_BPF = {"type": "object", "properties": {"bpf": {"pattern": r".+\.o$"}}, "required": ["bpf"]}
 Congestion = Annotated[
     str,
     BeforeValidator(_congestion_control),
-    Field(json_schema_extra={"enum": list(CONGESTION_CONTROLS)}),
+    Field(
+        json_schema_extra={
+            "anyOf": [{"enum": list(CONGESTION_CONTROLS)}, {"pattern": FUNCTION_PATTERN}, _BPF]
+        }
+    ),
+]
+
+
+def _ecn_word(value: Any) -> Any:
+    if isinstance(value, bool):  # as YAML 1.1 reads `on` and `off`
+        return "classic" if value else "off"
+    return "classic" if value == "on" else value
+
+
+EcnWord = Annotated[
+    Literal["off", "classic", "l4s"], BeforeValidator(_ecn_word, json_schema_input_type=str | bool)
 ]
 SystemField = Annotated[
     SystemValue, BeforeValidator(_system_name, json_schema_input_type=Literal[tuple(SYSTEMS)] | Command)
@@ -236,7 +262,7 @@ TrafficField = Annotated[
 
 
 class HasParameters(Protocol):
-    """What parameters are of."""
+    """Owner of parameters."""
 
     @property
     def name(self) -> str:
@@ -283,7 +309,7 @@ def typed_parameters(given: dict[str, Any], system: HasParameters | None) -> dic
 
 
 def plain(value: Any) -> Any:
-    """A parameter's value as text, or a list of such."""
+    """Returns a parameter's value as text, or a list of such."""
     if isinstance(value, Quantity):
         return str(value)
     if isinstance(value, list | tuple):
@@ -310,15 +336,15 @@ def _one_encoding(system: str, clip: Clip) -> Exception:
 
 
 class StandIn(Model):
-    """What takes a flow's place in one mode. What it does not say stays as the flow has it; of the flow's
-    parameters it keeps those that it knows too."""
+    """Replacement of a flow in one mode. Missing keys stay as in the flow; of the flow's parameters, it keeps
+    those that it has too."""
 
     system: SystemField | None = None
     traffic: TrafficField | None = None
     parameters: dict[str, Any] = Field(default_factory=dict)
     clip: ClipValue | None = None
     congestion_control: Congestion | None = None
-    ecn: Flag | None = None
+    ecn: EcnWord | None = None
 
     @field_serializer("parameters", when_used="json")
     def _parameters_as_text(self, value: dict[str, Any]) -> dict[str, Any]:
@@ -330,7 +356,7 @@ _OF_STAND_IN = "parameters of the stand-in"
 
 
 def _at_stand_in(mode: Mode, problem: Problem) -> Problem:
-    """A problem that a sound flow has in a mode: at its stand-in, if that may have such a key."""
+    """Returns a problem that a sound flow has in a mode: at its stand-in, if that may have such a key."""
     known = not problem.path or problem.path[0] in StandIn.model_fields
     return replace(problem, path=(mode, *problem.path)) if known else problem
 
@@ -347,29 +373,29 @@ class Flow(Model):
     parameters: dict[str, Any] = Field(default_factory=dict)
     """Settings of the system or traffic; ``streamgauge systems`` lists them."""
     clip: ClipValue | None = None
-    """What a system plays: SOURCE-RATE such as ``carphone-550k``, or a mapping."""
+    """Clip that a system plays: SOURCE-RATE such as ``carphone-550k``, or a mapping."""
     congestion_control: Congestion | None = None
     """The sender's TCP congestion control; cubic, Linux's default, if left out."""
-    ecn: Flag | None = None
+    ecn: EcnWord | None = None
     """Whether its TCP asks for ECN (RFC 3168). Off if left out, as Linux's servers and clients are."""
     start: Instant = Field(default_factory=Instant)
     """When it starts."""
     stop: Instant | None = None
     """When it is ended."""
     events: tuple[FlowEvent, ...] = ()
-    """What is done to it in between."""
+    """Actions on the flow in between."""
     entry: Literal["server", "router"] = Field(default="server", alias="from")
     """Where its packets enter: at the server's end, or at the bottleneck."""
     direction: Annotated[Literal["down", "up"], BeforeValidator(_one_way)] = "down"
-    """Which way the media goes: up from a camera, or for an upload. Its server is where it comes from."""
+    """Direction of the media: up from a camera, or for an upload. The media comes from its server."""
     via: str | None = None
-    """The relay that it goes through."""
+    """Relay on its route."""
     arrivals: Arrivals | None = None
     """Many short transfers in place of one exchange: traffic ``bulk``."""
     sim: StandIn | None = None
-    """What takes its place in sim."""
+    """Replacement in sim."""
     emu: StandIn | None = None
-    """What takes its place in emu."""
+    """Replacement in emu."""
 
     @model_validator(mode="before")
     @classmethod
@@ -395,13 +421,14 @@ class Flow(Model):
     def _sound(self, info: ValidationInfo) -> Flow:
         entry = self.registered
         if entry is not None:
-            if entry.plays and self.clip is None:
+            takes_clip = entry.plays and entry.clips
+            if takes_clip and self.clip is None:
                 raise issue(
                     f"'{entry.name}' plays a clip, and none is given", (), "add such as 'clip: carphone-550k'"
                 )
-            if entry.plays and not entry.ladders and isinstance(self.clip, Clip) and self.clip.is_ladder:
+            if takes_clip and not entry.ladders and isinstance(self.clip, Clip) and self.clip.is_ladder:
                 raise _one_encoding(entry.name, self.clip)
-            if not entry.plays and self.clip is not None:
+            if not takes_clip and self.clip is not None:
                 raise issue(f"'{entry.name}' plays no clip", "clip")
             if self.congestion_control is not None and not entry.over_tcp(self.parameters):
                 raise issue(
@@ -450,13 +477,13 @@ class Flow(Model):
 
     @property
     def registered(self) -> System | None:
-        """Its entry in the registry; ``None`` for a system given as commands."""
+        """Returns its entry in the registry; ``None`` for a system given as commands."""
         if self.traffic is not None:
             return TRAFFIC[self.traffic]
         return SYSTEMS[self.system] if isinstance(self.system, str) else None
 
     def in_mode(self, mode: Mode) -> Flow:
-        """The flow as it runs in ``mode``: its stand-in there, or itself."""
+        """Returns the flow as it runs in ``mode``: its stand-in there, or itself."""
         stand_in: StandIn | None = getattr(self, mode)
         if stand_in is None:
             return self
@@ -469,10 +496,10 @@ class Flow(Model):
             table = SYSTEMS if stand_in.system is not None else TRAFFIC
             if isinstance(name, str):
                 kept = {key: value for key, value in kept.items() if key in table[name].parameters}
-                if not table[name].plays:
+                if not (table[name].plays and table[name].clips):
                     changes["clip"] = None
         if (stand_in.congestion_control or FIXED) != FIXED:
-            kept.pop("window", None)  # which no other controller knows
+            kept.pop("window", None)  # which no other controller has
         changes["parameters"] = {**kept, **self._as_played(changes), **stand_in.parameters}
         if stand_in.clip is not None:
             changes["clip"] = stand_in.clip
@@ -483,14 +510,14 @@ class Flow(Model):
         return self.changed(context={_OF_STAND_IN: stand_in.parameters.keys()}, **changes)
 
     def _as_played(self, changes: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What its stand-in does as the programs do that it stands in for."""
+        """Returns changes by which its stand-in behaves as the programs that it replaces."""
         entry, stand_in = self.registered, changes.get("system")
         if entry is None or not isinstance(stand_in, str) or stand_in not in entry.stood_in_by:
             return {}
         return entry.stood_in_by[stand_in](entry.values(self.parameters))
 
     def parameter(self, name: str) -> ParameterValue | None:
-        """The value of a registered system's parameter, its default filled in."""
+        """Returns the value of a registered system's parameter, its default filled in."""
         entry = self.registered
         assert entry is not None, "a system given as commands has no table of parameters"
         return entry.value(self.parameters, name)

@@ -1,4 +1,4 @@
-"""What our machines play of a ladder: its encodings by the sizes of their frames."""
+"""The part of a ladder that our machines play: its encodings by the sizes of their frames."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _AAC_SAMPLES, _AAC_RATE = 1024, 48_000
 
 
 def ladder_content(clip: str | Clip | None, duration: Time) -> Content:
-    """A clip as a ladder in segments: each rate of its pictures, and its sound as a track of its own.
+    """Returns a clip as a ladder in segments: each rate of its pictures, and its sound as a track of its own.
 
-    A clip of one rate is a ladder of one level. Of built-in content, and of one's own file, the sizes are
-    those that `content_of_clip` has; of files that are a ladder they are the files'. Raises MediaError.
+    A clip of one rate is a ladder of one level. Built-in content and one's own file have the sizes of
+    `content_of_clip`; files that are a ladder have their own. Raises MediaError.
     """
     assert clip is not None, "who plays a ladder is given a clip"
     if isinstance(clip, Clip) and clip.files is not None:
@@ -43,8 +43,9 @@ def ladder_content(clip: str | Clip | None, duration: Time) -> Content:
 
 @lru_cache(maxsize=512)
 def _of_shipped(clips: tuple[ClipEncoding, ...], segment_ns: int, audio_bps: int, duration: Time) -> Content:
-    """A campaign plans each of its trials, and what ships does not change. More are kept than the clips that
-    trials of one scenario draw from a playlist: of fewer none would be left when the next scenario draws."""
+    """A campaign plans each of its trials, and shipped clips do not change. The cache must be larger than the
+    number of clips that trials of one scenario draw from a playlist: a smaller one would be empty for the
+    next scenario."""
     return _of_clips(clips, segment_ns, audio_bps, duration)
 
 

@@ -1,7 +1,7 @@
 """Bounds of a scenario's text, held before it is expanded.
 
-A few lines of YAML can stand for more nodes than any memory holds: aliases of aliases, variants of variants.
-No scenario that ships comes near a tenth of any bound.
+A few lines of YAML can expand to more nodes than any memory holds: aliases of aliases, variants of variants.
+No shipped scenario reaches a tenth of any bound.
 """
 
 from __future__ import annotations
@@ -20,7 +20,16 @@ from ruamel.yaml.events import (
     SequenceStartEvent,
 )
 
-__all__ = ["LARGEST_TEXT_BYTES", "MOST_EXTENDED", "LimitError", "check_text", "check_variants"]
+__all__ = [
+    "LARGEST_TEXT_BYTES",
+    "MOST_EXTENDED",
+    "MOST_REPETITIONS",
+    "MOST_SAMPLES",
+    "MOST_TRIALS",
+    "LimitError",
+    "check_text",
+    "check_variants",
+]
 
 LARGEST_TEXT_BYTES: Final = 4_000_000
 MOST_NODES: Final = 200_000
@@ -28,9 +37,16 @@ MOST_NODES: Final = 200_000
 MOST_DEPTH: Final = 60
 MOST_VARIANTS: Final = 5_000
 MOST_VARIANT_NODES: Final = 2_000_000
-"""Of all variants together."""
+"""Nodes of all variants together."""
 MOST_EXTENDED: Final = 20
 """Files that extend one another."""
+
+MOST_SAMPLES: Final = 10_000_000
+"""Samples of a metric, or of a flow's TCP, in a trial with a fixed end."""
+MOST_REPETITIONS: Final = 100_000
+"""Repetitions of a scenario in a mode: each is a folder."""
+MOST_TRIALS: Final = 1_000_000
+"""Trials of a run."""
 
 _BRACKETS: Final = re.compile(r"[\[\]{}]")
 _LETTERS_A_NODE: Final = 64
@@ -45,9 +61,9 @@ class LimitError(ValueError):
 
 
 def check_text(text: str) -> None:
-    """Raises LimitError for a text whose data would be larger than a scenario may be.
+    """Raises LimitError for a text with data beyond the bounds of a scenario.
 
-    What is no YAML is left to the parser, which finds where.
+    Text that is no YAML is left to the parser, which finds the place.
     """
     if len(text) > LARGEST_TEXT_BYTES:
         raise LimitError(f"has {len(text)} characters; a scenario has at most {LARGEST_TEXT_BYTES}")
@@ -72,7 +88,8 @@ def check_variants(axes: Sequence[Iterable[object]], nodes: int) -> None:
 
 
 def _may_be_beyond(text: str) -> bool:
-    """Whether the events of a text have to be counted: parsing every scenario twice would take time."""
+    """Returns whether the events of a text have to be counted: parsing every scenario twice would take
+    time."""
     if len(text) > MOST_NODES or ("*" in text and "&" in text):
         return True
     depth = deepest = 0
@@ -85,7 +102,7 @@ def _may_be_beyond(text: str) -> bool:
 
 def _count(events: Iterable[object]) -> None:
     sizes: dict[str, int | None] = {}
-    #: Of each node that is open its anchor and the nodes counted before it.
+    #: For each open node: its anchor and the number of nodes before it.
     opened: list[tuple[str | None, int]] = []
     nodes = 0
     for event in events:
@@ -93,7 +110,7 @@ def _count(events: Iterable[object]) -> None:
         if isinstance(event, AliasEvent):
             size = sizes.get(event.anchor, 1)
             if size is None:
-                raise LimitError(f"the alias *{event.anchor} stands within what it stands for", line)
+                raise LimitError(f"the alias *{event.anchor} contains itself", line)
             nodes += size
         elif isinstance(event, ScalarEvent):
             size = 1 + len(event.value) // _LETTERS_A_NODE
@@ -112,4 +129,4 @@ def _count(events: Iterable[object]) -> None:
             if anchor is not None:
                 sizes[anchor] = nodes - before
         if nodes > MOST_NODES:
-            raise LimitError(f"has more than {MOST_NODES} values, counting what aliases repeat", line)
+            raise LimitError(f"has more than {MOST_NODES} values, aliases counted", line)

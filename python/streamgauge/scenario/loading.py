@@ -16,8 +16,11 @@ from streamgauge.scenario.flow import Command
 from streamgauge.scenario.functions import function_problems
 from streamgauge.scenario.media_files import media_problems
 from streamgauge.scenario.model import Scenario
+from streamgauge.scenario.mutation import mutants_of
 from streamgauge.scenario.overrides import OverrideError, override, parse_assignment
+from streamgauge.scenario.paper_readings import READING, readings_of
 from streamgauge.scenario.problems import problems_of
+from streamgauge.scenario.values import PATHS
 from streamgauge.systems.adapter import SIDES, CommandLine, FlowSetup, Side
 from streamgauge.systems.command import CommandError, check_command
 from streamgauge.systems.processes import ProcessError, check_helpers
@@ -43,7 +46,7 @@ class ScenarioErrors(ScenarioError):
 
 
 def _messages(error: ValidationError, document: Document) -> list[ScenarioError]:
-    """A model's errors, each at its place."""
+    """Returns a model's errors, each at its place."""
     found: list[ScenarioError] = []
     for problem in problems_of(error):
         file, line = document.place(_existing(problem.path, document))
@@ -73,9 +76,11 @@ def _build(document: Document) -> Scenario:
 
 
 def _mutants_stand(scenario: Scenario, document: Document) -> None:
-    """Each ``breaks`` and each ``assumed`` alternative must itself be a scenario that makes sense."""
+    """Each ``breaks``, ``without`` and ``assumed`` alternative must itself be a scenario that makes sense."""
     tries: list[tuple[Key, dict[str, Any]]] = [
-        (("checks", name, "breaks"), check.breaks) for name, check in scenario.checks.items() if check.breaks
+        (("checks", name, key), changes)
+        for name, check in scenario.checks.items()
+        for key, changes in mutants_of(check).items()
     ]
     for address, assumed in scenario.assumed.items():
         tries += [
@@ -141,7 +146,7 @@ def _command_sound(line: CommandLine, side: Side, key: Key, known: list[str], do
     try:
         check_helpers(side, line.name, [Path(helper) for helper in line.helpers])
     except ProcessError as error:
-        hint = error.hint or "paths are relative to the scenario's file"
+        hint = error.hint or PATHS
         raise refuse(error.why, hint, "helpers") from None
 
 
@@ -154,30 +159,37 @@ def from_text(
     only: str | None = None,
     mutants: bool = True,
 ) -> list[Scenario]:
-    """Every scenario of a YAML text, its variants expanded and ``settings`` (``ADDRESS=VALUE``) applied.
+    """Returns every scenario of a YAML text, its variants expanded and ``settings`` (``ADDRESS=VALUE``)
+    applied. The setting ``reading=NAME`` applies a reading of its paper
+    (`streamgauge.scenario.paper_readings`).
 
-    ``folder`` is what paths in it are relative to. ``only`` keeps the one with that id. ``mutants`` asks
-    whether those of its checks and what else is assumed make sense, which takes most of the time. Raises
-    ScenarioError with file, line and key.
+    ``folder`` is the base of relative paths in it; paths in settings are relative to the working directory.
+    ``only`` keeps the one with that id. ``mutants`` also validates the mutants of its checks and the
+    alternatives of ``assumed``, which takes most of the time. Raises ScenarioError with file, line and key.
     """
     made = []
+    settings = list(settings)
     seen: dict[str, int] = {}
     for document in documents(text, file=file, folder=folder, only=only):
         if only is not None and document.data.get("id") != only:
             continue
-        for setting in settings:
-            place = (f"--set {setting}", None)
-            try:
-                address, value = parse_assignment(setting)
-            except OverrideError as error:
-                raise ScenarioError(error.why, file="--set", hint=error.hint) from None
-            document.set(address, value, place)
+        assigned = [(setting, *_assigned(setting)) for setting in settings]
+        # A setting by hand overrides a reading, wherever it is.
+        for _, _, name in (one for one in assigned if one[1] == READING):
+            readings_of(str(document.data.get("id", "")).partition("/")[0]).apply(str(name), document)
         if folder is not None:
             anchor(document, folder)
+        for setting, address, value in assigned:
+            if address != READING:
+                document.set(address, value, (f"--set {setting}", None))
+        if settings:
+            # The file's own paths are absolute by now: only paths in settings change here.
+            anchor(document, Path.cwd())
         scenario = _build(document)
         _media_files_sound(scenario, document)
         _commands_sound(scenario, document)
-        # What is set may leave nothing that a mutant could remove; whoever asks for mutants is told then.
+        # A setting may remove the mechanism that a mutant removes; callers that ask for mutants get the error
+        # then.
         if mutants and not settings:
             _mutants_stand(scenario, document)
         if scenario.id in seen:
@@ -187,10 +199,17 @@ def from_text(
     return made
 
 
+def _assigned(setting: str) -> tuple[str, Any]:
+    try:
+        return parse_assignment(setting)
+    except OverrideError as error:
+        raise ScenarioError(error.why, file="--set", hint=error.hint) from None
+
+
 def load_file(
     path: Path, *, settings: Iterable[str] = (), only: str | None = None, mutants: bool = True
 ) -> list[Scenario]:
-    """Every scenario of a file; see `from_text`."""
+    """Returns every scenario of a file; see `from_text`."""
     text = read_text(path)
     folder = path.resolve().parent
     return from_text(text, file=str(path), folder=folder, settings=settings, only=only, mutants=mutants)

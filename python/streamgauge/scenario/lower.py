@@ -24,7 +24,7 @@ from streamgauge.scenario.values import Uniform
 from streamgauge.systems.adapters import ADAPTERS
 from streamgauge.systems.machines import MACHINES
 from streamgauge.systems.registry import Mode
-from streamgauge.systems.tcp import DEFAULT_CONGESTION_CONTROL
+from streamgauge.systems.tcp import DEFAULT_CONGESTION_CONTROL, planned_ecn
 from streamgauge.units import Quantity, Time
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ Json = dict[str, Any]
 
 
 def _drawn(uniform: Uniform, seed: int, address: str) -> Quantity:
-    """A value of ``uniform``, to a millionth of its span where its unit is not whole."""
+    """Returns a value of ``uniform``, to a millionth of its span where its unit is not whole."""
     kind = type(uniform.low)
     if kind.whole:
         return kind.of(draw(seed, address, "randomize", int(uniform.low.amount), int(uniform.high.amount)))
@@ -57,10 +57,24 @@ def _start_delays(scenario: Scenario, seed: int) -> dict[str, int]:
     return delays
 
 
-def as_drawn(scenario: Scenario, mode: Mode, seed: int) -> Scenario:
-    """The scenario of one trial, with what its population and `randomize` draw in their places.
+def _fill_buckets(path: Json, seed: int) -> None:
+    """Draws how full each token bucket is at the start.
 
-    Raises ScenarioError if what was drawn makes no sense.
+    Full buckets alone would lock phases: which of several lasting states a TCP falls into may hang on some
+    100 B of tokens, and all seeds would show the same.
+    """
+    for direction in ("down", "up"):
+        for stage in path[direction]:
+            bucket = stage["kind"].get("bottleneck", {}).get("shaper", {})
+            if isinstance(bucket, dict) and (bucket := bucket.get("token_bucket")):
+                owner = f"{direction}.{stage['name']}"
+                bucket["initial"] = draw(seed, owner, "bucket", 0, bucket["burst"])
+
+
+def as_drawn(scenario: Scenario, mode: Mode, seed: int) -> Scenario:
+    """Returns the scenario of one trial, with the draws of its population and of `randomize` in their places.
+
+    Raises ScenarioError if the drawn values are invalid.
     """
     scenario = drawn(scenario, seed, mode)
     values = {
@@ -87,12 +101,12 @@ def lower(
     keep: Keep = "packets",
     contents: ContentStore | None = None,
 ) -> Json:
-    """The plan of one trial as JSON data.
+    """Returns the plan of one trial as JSON data.
 
     Clips have their frames written in; with ``contents`` they are stored there, and the plan names them.
 
-    Raises ScenarioError if the scenario cannot run in ``mode``, or if what ``randomize`` or its
-    population drew makes no sense.
+    Raises ScenarioError if the scenario cannot run in ``mode``, or if the values that ``randomize`` or its
+    population drew are invalid.
     """
     why = scenario.unsupported(mode)
     if why is not None:
@@ -108,6 +122,10 @@ def lower(
     if scenario.until.idle is not None:
         plan["until_idle"] = scenario.until.idle.ns
     plan["path"] = path_plan(scenario.path, list(scenario.flows), end)
+    if marks := [[one.at.ns, one.mark] for one in scenario.path.changes or () if one.mark is not None]:
+        plan["marks"] = marks
+    if mode == "sim" and scenario.start_phase.ns > 0:
+        _fill_buckets(plan["path"], seed)
     plan["flows"] = [
         _flow(name, flow, times, end, mode, seed, contents) for name, flow in scenario.flows.items()
     ]
@@ -118,6 +136,7 @@ def lower(
         ]
     plan["host_jitter"] = scenario.host_jitter.ns
     plan["keep"] = keep
+    plan["limits"] = {"events": scenario.limits.events, "memory_bytes": scenario.limits.memory.bytes}
     if (sample := scenario.measure.tcp_sample) != "off":
         plan["tcp_sample"] = sample.ns
     return plan
@@ -151,10 +170,10 @@ def _flow(
         stop = times.get((name, "stop"), end)
         settings["arrivals"] = transfers(flow.arrivals, seed, name, start, min(stop, end))
     if plan["app"] == "external":
-        # What no machine's settings say.
+        # Keys that no machine's settings have.
         plan["tcp"] = {
             "congestion_control": flow.congestion_control or DEFAULT_CONGESTION_CONTROL,
-            "ecn": bool(flow.ecn),
+            "ecn": flow.ecn in ("classic", "l4s"),
         }
     if flow.via is not None:
         plan["via"] = flow.via
@@ -178,10 +197,10 @@ def _app(flow: Flow, longest_ns: int, trial_ns: int, mode: Mode, contents: Conte
     elif machine.content == "ladder":
         settings["ladder"] = _ladder(flow, longest_ns, trial_ns, contents)
     if settings.get("tcp") is not None:
-        # Which a scenario says of the flow and not among its parameters.
+        # A scenario has this key on the flow and not among its parameters.
         settings["tcp"] |= {
             "congestion_control": flow.congestion_control or settings["tcp"]["congestion_control"],
-            "ecn": bool(flow.ecn),
+            **planned_ecn(flow.ecn),
         }
     return {entry.name: settings}
 
@@ -190,8 +209,8 @@ def _clip(flow: Flow, longest_ns: int, trial_ns: int, contents: ContentStore | N
     from streamgauge.media import ClipEncoding, content_of_clip
 
     assert flow.clip is not None
-    # Of the trial's length, wherever the flow starts in it: one file for all flows and seeds, the one that
-    # systems play that are given files.
+    # The clip is as long as the trial, wherever the flow starts in it: one file for all flows and seeds, the
+    # same that systems with files play.
     clip = media_clip(flow.clip, Time.of(trial_ns))
     assert isinstance(clip, ClipEncoding)
     given = flow.clip.duration if isinstance(flow.clip, Clip) else None
@@ -201,7 +220,7 @@ def _clip(flow: Flow, longest_ns: int, trial_ns: int, contents: ContentStore | N
 
 
 def _frames(content: Content, encoding: Encoding, contents: ContentStore | None) -> Json:
-    """The frames of an encoding as a plan has them, or where it finds them."""
+    """Returns the frames of an encoding as a plan has them, or where it finds them."""
     if contents is not None:
         number = content.encodings.index(encoding)
         return {"content": {"digest": contents.put(content), "encoding": number}}

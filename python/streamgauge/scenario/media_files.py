@@ -12,7 +12,7 @@ from streamgauge.claims.dimension import plain
 from streamgauge.errors import CannotRunError, MediaError, NoSuchMediaError
 from streamgauge.scenario.flow import Clip, Flow
 from streamgauge.scenario.shape import Shape
-from streamgauge.scenario.values import Problem
+from streamgauge.scenario.values import PATHS, Problem
 from streamgauge.systems.machines import MACHINES
 from streamgauge.systems.registry import Mode
 
@@ -21,13 +21,12 @@ if TYPE_CHECKING:
 
 __all__ = ["anchor_clip", "in_segments", "media_problems", "own_ladder_of", "segment_s"]
 
-_RELATIVE = "paths are relative to the scenario's file"
 _CODECS: Final = {
     "video": ("H.264", "h264", "-c:v libx264 -c:a copy"),
     "audio": ("AAC", "aac", "-c:v copy -c:a aac"),
 }
-"""What systems that this bed knows play, by the kind of a track: in words, as ffprobe names it, and how to
-get it."""
+"""Codecs that known systems play, by the kind of a track: in words, as ffprobe names it, and a way to get
+it."""
 
 
 def anchor_clip(clip: Any, folder: Path) -> None:
@@ -43,7 +42,7 @@ def anchor_clip(clip: Any, folder: Path) -> None:
 
 
 def _clips(scenario: Shape) -> Iterator[tuple[tuple[str | int, ...], Clip]]:
-    """Each clip that is no mere name, and its key."""
+    """Yields each clip that is no mere name, and its key."""
     for name, flow in scenario.flows.items():
         for where, place in ((("clip",), flow), (("sim", "clip"), flow.sim), (("emu", "clip"), flow.emu)):
             clip = None if place is None else place.clip
@@ -75,7 +74,7 @@ def media_problems(scenario: Shape) -> Iterator[Problem]:
     for where, file, _ in named:
         error = found.get(file)
         if isinstance(error, NoSuchMediaError):
-            yield Problem(where, f"there is no media file {file}", _RELATIVE)
+            yield Problem(where, f"there is no media file {file}", PATHS)
         elif error is not None:
             yield Problem(where, str(error).rstrip("."))
     if not found:
@@ -96,7 +95,7 @@ def _ladders(scenario: Shape, clips: list[tuple[tuple[str | int, ...], Clip]]) -
 
 
 def _players(scenario: Shape, where: tuple[str | int, ...], clip: Clip) -> Iterator[tuple[Flow, Mode]]:
-    """The flows that play the clip at `where`, as each is in the mode in which it does."""
+    """Yields the flows that play the clip at `where`, as each is in the mode in which it does."""
     for name, flow in scenario.flows.items():
         for mode in scenario.modes:
             played = flow.in_mode(mode)
@@ -106,7 +105,7 @@ def _players(scenario: Shape, where: tuple[str | int, ...], clip: Clip) -> Itera
 
 
 def _playable(content: Content, clip: Clip, flow: Flow, mode: Mode) -> None:
-    """Raises MediaError for what the system of `flow` does not play; a user's commands may play
+    """Raises MediaError for codecs that the system of `flow` does not play; a user's commands may play
     anything."""
     entry = flow.registered
     if entry is None:
@@ -126,18 +125,18 @@ def _playable(content: Content, clip: Clip, flow: Flow, mode: Mode) -> None:
         if one.frames.interval_ns is None:
             raise MediaError(
                 f"{one.file or one.name}: its frames are unevenly spaced, and {entry.name} plays a fixed "
-                "frame rate; encode all files at one (`ffmpeg -i FILE -vf fps=25 FILE.mp4`)."
+                "frame rate. Encode all files at one (`ffmpeg -i FILE -vf fps=25 FILE.mp4`)."
             )
         if not machine.b_frames and one.frames.display_order is not None:
             raise MediaError(
-                f"{one.file or one.name}: it has B-frames, and {entry.name} plays pictures in the order in "
-                "which they are shown; encode it without (ffmpeg's option -bf 0)."
+                f"{one.file or one.name}: it has B-frames, and {entry.name} plays pictures in display "
+                "order. Encode it without them (ffmpeg's option -bf 0)."
             )
     in_segments(content, clip)
 
 
 def own_ladder_of(clip: Clip) -> Content:
-    """The content of a clip of files. Raises MediaError, CannotRunError."""
+    """Returns the content of a clip of files. Raises MediaError, CannotRunError."""
     from streamgauge.media import own_ladder
 
     assert clip.files is not None
@@ -145,13 +144,13 @@ def own_ladder_of(clip: Clip) -> Content:
 
 
 def segment_s(clip: Clip) -> float | None:
-    """How long a clip's segments are at least, s, if it says so."""
+    """Returns the least length of a clip's segments, s, if it has one."""
     return None if clip.segment is None else clip.segment.s
 
 
 def in_segments(content: Content, clip: Clip) -> Content:
-    """The content of a clip of files in segments of one length. Raises MediaError where it does not say which
-    and key frames do not."""
+    """Returns the content of a clip of files in segments of one length. Raises MediaError where neither the
+    clip nor its key frames define one."""
     if clip.segment is not None:
         return replace(content, segment_ns=clip.segment.ns)
     keys = content.video.encodings[0].frames.key_times_ns.tolist()
@@ -159,6 +158,6 @@ def in_segments(content: Content, clip: Clip) -> Content:
     if len(apart) > 1:
         raise MediaError(
             f"{content.name}: its key frames are {plain(min(apart) / 1000)} to {plain(max(apart) / 1000)} s "
-            "apart; say how long segments are, such as 'segment: 4 s'."
+            "apart. Give the length of segments, such as 'segment: 4 s'."
         )
     return replace(content, segment_ns=apart.pop() * 1_000_000 if apart else content.duration_ns)

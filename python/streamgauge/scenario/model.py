@@ -10,7 +10,7 @@ from typing import Any, Self
 from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
-from streamgauge.scenario.expect import RENAMED
+from streamgauge.scenario.expect import RENAMED, Limits
 from streamgauge.scenario.semantics import problems, unsupported
 from streamgauge.scenario.shape import Shape
 from streamgauge.scenario.values import issue
@@ -21,15 +21,17 @@ __all__ = ["MODES", "Scenario"]
 
 MODES: tuple[Mode, ...] = ("sim", "emu")
 _ID = re.compile(r"[a-z0-9_]+(?:[-./][a-z0-9_]+)*")
-# What a trial leaves does not depend on these: an edit of a check's wording must not void a night's work.
+_LONGEST_ID = 200
+"""Its folder's name has a slash as %2F, and more beside it; file systems take 255 bytes."""
+# The result of a trial does not depend on these: an edit of a check's wording must not void a night's work.
 _NOT_RUN = (
     "title", "question", "source", "assumed", "checks", "figures", "repetitions", "measure", "modes",
-    "based_on",
+    "based_on", "limits",
 )  # fmt: skip
 
 
 class Scenario(Shape):
-    """One experiment: a path, the flows on it, for how long, and what is expected.
+    """One experiment: a path, its flows, a duration, and expectations.
 
     Built in Python by keywords or loaded from YAML by `streamgauge.scenario.load`; the two compare equal.
     Every problem is found here, before anything starts: pydantic's ValidationError from Python,
@@ -40,6 +42,9 @@ class Scenario(Shape):
     def _sound(self) -> Self:
         if not _ID.fullmatch(self.id):
             raise issue(f"{self.id!r} is not an id; expected lower-case words joined by -, . or /", "id")
+        if len(self.id) + 2 * self.id.count("/") > _LONGEST_ID:
+            why = f"an id of {len(self.id)} characters; records need one of {_LONGEST_ID} at most"
+            raise issue(f"{why}, where / counts as 3", "id")
         found = problems(self)
         if found:
             raise PydanticCustomError(
@@ -50,36 +55,41 @@ class Scenario(Shape):
     def in_mode(self, mode: Mode) -> Scenario:
         """As it runs in ``mode``: stand-ins in their places."""
         flows = {name: flow.in_mode(mode) for name, flow in self.flows.items()}
-        # Not validated again: a mutant may address what the stand-in does not know.
+        # Not validated again: a mutant may address keys that the stand-in does not have.
         return self.model_copy(update={"flows": flows})
 
     def normalised(self) -> dict[str, Any]:
-        """All of it as JSON data in one form, every default filled in. Loads again to an equal scenario."""
+        """Returns all of it as JSON data in one form, every default filled in. Loads again to an equal
+        scenario."""
         data = self.model_dump(mode="json", by_alias=True, exclude_none=True)
         if not self.relays:
-            # As before there were any: what was run then is not run again.
+            # Without relays, the key is as before relays existed: trials from then are not run again.
             del data["relays"]
+        if self.limits == Limits():
+            # As before there were any: digests of records hold it.
+            del data["limits"]
         return data
 
     def essence(self, mode: Mode) -> str:
-        """Canonical JSON of what decides a trial's packets and events in ``mode``: the resume key's base."""
+        """Returns the canonical JSON of all that decides a trial's packets and events in ``mode``: the base
+        of the resume key."""
         data = self.in_mode(mode).normalised()
         sampled = data["measure"]["tcp_sample"]
         for key in _NOT_RUN:
             data.pop(key, None)
         data["tcp_sample"] = sampled
         if "population" in data:
-            # Its keys as they were called before: what they draw is the same, and so are the trials.
+            # Uses the former names of its keys: they draw the same values, and the trials are the same.
             was = {now: was for was, now in RENAMED.items()}
             data["population"] = {was.get(key, key): value for key, value in data["population"].items()}
         return json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
     def unsupported(self, mode: Mode) -> str | None:
-        """Why it cannot run in ``mode`` on any machine; ``None`` if it can."""
+        """Returns why it cannot run in ``mode`` on any machine; ``None`` if it can."""
         return unsupported(self, mode)
 
     def supported_modes(self) -> list[Mode]:
-        """The modes that it can run in, in its order of preference."""
+        """Returns the modes that it can run in, in its order of preference."""
         return [mode for mode in self.modes if self.unsupported(mode) is None]
 
     def __repr__(self) -> str:
@@ -98,7 +108,7 @@ class Scenario(Shape):
         head, *rest = in_words(self)
         told = ""
         for line in rest:
-            # A line's indent says whose it is.
+            # A line's indent decides its parent.
             words = line.lstrip()
             told += f'<div style="padding-left:{(len(line) - len(words)) / 2}em">{escape(words)}</div>'
         return (

@@ -1,8 +1,8 @@
 """``--over ADDRESS=V1,V2``: values that an address takes in turn.
 
 Values stand between commas; a comma inside brackets of any kind or quotes belongs to its value, and each
-value is any YAML, as for ``--set``. A list in brackets says the same: ``[droptail 10 kB, codel 20 kB]``. A
-range stands for its values, both ends among them: ``1Mbit/s..5Mbit/s step 1Mbit/s``, or ``10kB..160kB times
+value is any YAML, as for ``--set``. A list in brackets is the same: ``[droptail 10 kB, codel 20 kB]``. A
+range is a list of its values, both ends among them: ``1Mbit/s..5Mbit/s step 1Mbit/s``, or ``10kB..160kB times
 2``.
 """
 
@@ -36,12 +36,12 @@ class Scale:
     unit: str
     """Empty for numbers without one."""
     words: str = ""
-    """What every value says besides its number: ``droptail`` of ``droptail 10 kB``."""
+    """Words of every value besides its number: ``droptail`` of ``droptail 10 kB``."""
 
 
 @dataclass(frozen=True)
 class Axis:
-    """An address and what it is set to in turn."""
+    """An address and its values in turn."""
 
     address: str
     values: tuple[str, ...]
@@ -51,15 +51,15 @@ class Axis:
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """A setting ``ADDRESS=VALUE`` for each value."""
+        """Returns a setting ``ADDRESS=VALUE`` for each value."""
         return tuple(f"{self.address}={value}" for value in self.values)
 
     def __len__(self) -> int:
         return len(self.values)
 
     def quantities(self) -> tuple[str, tuple[Quantity | Decimal, ...]] | None:
-        """What number each value is, and the words around it, which all have: ``droptail`` of ``droptail
-        10 kB``. ``None`` if the values differ in more than one number, or in its dimension."""
+        """Returns the number of each value, and the words around it, which are common to all: ``droptail`` of
+        ``droptail 10 kB``. ``None`` if the values differ in more than one number, or in its dimension."""
         if all(_NUMBER.fullmatch(label) for label in self.labels):
             return "", tuple(Decimal(label) for label in self.labels)
         found = [_QUANTITY.findall(label) for label in self.labels]
@@ -78,7 +78,7 @@ class Axis:
         return " ".join(words.split()), columns[varying[0]]
 
     def scale(self) -> Scale | None:
-        """The values as numbers of one unit; ``None`` as for `quantities`."""
+        """Returns the values as numbers of one unit; ``None`` as for `quantities`."""
         found = self.quantities()
         if found is None:
             return None
@@ -87,7 +87,7 @@ class Axis:
         if not quantities:
             return Scale(tuple(map(float, self.labels)), "", words)
         units = {_unit(text) for label in self.labels for text in _QUANTITY.findall(label)}
-        if len(units) == 1 and (unit := units.pop()) in quantities[0].units:  # as they were said
+        if len(units) == 1 and (unit := units.pop()) in quantities[0].units:  # in their original spelling
             return Scale(tuple(float(_in(one, unit)) for one in quantities), unit, words)
         return Scale(*_in_one_unit(quantities), words)
 
@@ -95,7 +95,7 @@ class Axis:
 def parse_over(text: str) -> Axis:
     """Reads ``ADDRESS=V1,V2``. Raises ScenarioError that names the option and the value.
 
-    Whether the address leads anywhere, and whether its values make sense there, is for a scenario to tell.
+    The scenario checks whether the address exists, and whether its values are valid there.
     """
     address, equals, said = (part.strip() for part in text.partition("="))
     if not equals or not address or not said:
@@ -139,7 +139,7 @@ def _refuse(text: str, why: str, hint: str | None = None) -> ScenarioError:
 
 
 def _values(text: str, said: str) -> list[str]:
-    """The values of a list, with or without brackets around all of it."""
+    """Returns the values of a list, with or without brackets around all of it."""
     found = _split(text, said)
     if len(found) == 1 and said.startswith("[") and said.endswith("]"):
         found = _split(text, said[1:-1])
@@ -172,7 +172,7 @@ def _split(text: str, said: str) -> list[str]:
 
 
 def _range(text: str, value: str) -> list[str]:
-    """The values of a range; none if ``value`` is not one."""
+    """Returns the values of a range; none if ``value`` is not one."""
     match = _RANGE.fullmatch(value)
     if match is None:
         return []
@@ -209,7 +209,7 @@ def _range(text: str, value: str) -> list[str]:
 
 
 def _unit(text: str) -> str:
-    """Of a quantity's text."""
+    """Returns the unit of a quantity's text."""
     number = _NUMBER.match(text)
     return text[number.end() :].strip() if number is not None else ""
 
@@ -221,7 +221,7 @@ def _in(quantity: Quantity, unit: str) -> str:
 
 
 def _number(text: str, said: str) -> Quantity | Decimal:
-    """A quantity, or a number without a unit."""
+    """Returns a quantity, or a number without a unit."""
     if _NUMBER.fullmatch(said):
         return Decimal(said.strip())
     try:
@@ -244,7 +244,7 @@ def _label(value: str) -> str:
 
 
 def _identity(label: str) -> object:
-    """Equal for what means the same: ``1 Mbit/s`` and ``1000 kbit/s``."""
+    """Returns equal objects for equal values: ``1 Mbit/s`` and ``1000 kbit/s``."""
     try:
         return Decimal(label) if _NUMBER.fullmatch(label) else parse(label)
     except UnitError:

@@ -2,8 +2,8 @@
 
 An address is the keys from the top, joined by dots: ``flows.tcp.congestion_control``, ``path.down.rate``. A
 stage of the long form is addressed by its name: ``path.down.dsl.rate``. A flow's parameter may be set whether
-or not the file mentions it. A ``*`` in a flow's name stands for anything: ``flows.tcp*.congestion_control``
-is that of every flow whose name begins so and whose system has it. The value ``null`` takes a key away.
+or not the file mentions it. A ``*`` in a flow's name matches anything: ``flows.tcp*.congestion_control`` is
+that of every flow with such a name, if its system has it. The value ``null`` takes a key away.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import io
 from typing import Any, TypeVar
 
 from streamgauge.errors import ScenarioError
-from streamgauge.scenario.expect import Measure, Population, Repetitions, Until
+from streamgauge.scenario.expect import Limits, Measure, Population, Repetitions, Until
 from streamgauge.scenario.flow import Clip, Command, Flow, StandIn
 from streamgauge.scenario.limits import LimitError, check_text
 from streamgauge.scenario.path import Direction, Path
@@ -26,7 +26,16 @@ from streamgauge.scenario.shape import Shape
 from streamgauge.scenario.values import nearest
 from streamgauge.systems.registry import SYSTEMS, TRAFFIC, System
 
-__all__ = ["OverrideError", "apply_override", "check_address", "override", "parse_assignment", "switch_kind"]
+__all__ = [
+    "OverrideError",
+    "apply_override",
+    "check_address",
+    "has_address",
+    "leads_anywhere",
+    "override",
+    "parse_assignment",
+    "switch_kind",
+]
 
 Data = dict[str, Any]
 S = TypeVar("S", bound=Shape)
@@ -52,7 +61,7 @@ def _no_such(part: str, known: list[str], trail: list[str]) -> OverrideError:
 
 
 def _keys_at(trail: list[str]) -> list[str] | None:
-    """The keys that may stand at this place of a scenario; ``None`` where any may."""
+    """Returns the valid keys at this place of a scenario; ``None`` where any may be."""
     match trail:
         case []:
             return Shape.keys()
@@ -64,6 +73,8 @@ def _keys_at(trail: list[str]) -> list[str] | None:
             return Until.keys()
         case ["measure"]:
             return Measure.keys()
+        case ["limits"]:
+            return Limits.keys()
         case ["repetitions"]:
             return Repetitions.keys()
         case ["population"]:
@@ -92,7 +103,8 @@ def _parameter_names(flow: Data) -> list[str] | None:
 
 
 def locate(data: Data, address: str) -> tuple[Any, str | int, tuple[str | int, ...]]:
-    """The container in ``data`` that holds what ``address`` names, the key there, and the whole path.
+    """Returns the container in ``data`` that holds the value at ``address``, the key there, and the whole
+    path.
 
     Missing mappings on the way are made. Raises `OverrideError`.
     """
@@ -136,7 +148,7 @@ def locate(data: Data, address: str) -> tuple[Any, str | int, tuple[str | int, .
 
 
 def _fill_in_preset(data: Data, parts: list[str]) -> None:
-    """What is set below ``path`` is set in the preset's path; setting a preset replaces the whole path."""
+    """Sets values below ``path`` in the preset's path; setting a preset replaces the whole path."""
     path = data.get("path")
     if parts[0] != "path" or len(parts) < 2 or not isinstance(path, dict):
         return
@@ -188,10 +200,10 @@ def _key(here: Data, part: str, trail: list[str], more: bool, data: Data) -> str
 
 
 def _each(data: Data, address: str) -> list[str]:
-    """The addresses that one with ``*`` in a flow's name stands for; any other stands for itself.
+    """Returns the addresses that one with ``*`` in a flow's name matches; any other matches itself.
 
-    Flows whose system does not have what follows are left out. ``*`` alone may so stand for none: one setting
-    fits many scenarios. Raises `OverrideError`.
+    Flows whose system lacks the rest of the address are left out. ``*`` alone may therefore match none: one
+    setting fits many scenarios. Raises `OverrideError`.
     """
     parts = address.split(".")
     if len(parts) < 2 or parts[0] != "flows" or "*" not in parts[1]:
@@ -210,7 +222,7 @@ def _each(data: Data, address: str) -> list[str]:
 
 
 def _check_keys(keys: list[str], trail: list[str]) -> None:
-    """Raises `OverrideError` for what no flow could have."""
+    """Raises `OverrideError` for keys that no flow could have."""
     if keys and keys[0] not in Flow.keys():  # noqa: SIM118
         raise _no_such(keys[0], Flow.keys(), trail)
     if len(keys) == 2 and keys[0] == "parameters":
@@ -223,7 +235,7 @@ def _check_keys(keys: list[str], trail: list[str]) -> None:
 
 
 def _fits(flow: Any, keys: list[str]) -> bool:
-    """Whether a flow's system has what these keys lead to."""
+    """Returns whether a flow's system has the value at these keys."""
     entry = _entry(flow) if isinstance(flow, dict) else None
     if entry is None:
         return True
@@ -232,11 +244,11 @@ def _fits(flow: Any, keys: list[str]) -> bool:
         return len(keys) == 1 or keys[1] in entry.parameters
     if keys[0] in ("congestion_control", "ecn"):
         return entry.over_tcp(given if isinstance(given, dict) else {})
-    return keys[0] != "clip" or entry.plays
+    return keys[0] != "clip" or (entry.plays and entry.clips)
 
 
 def apply_override(data: Data, address: str, value: Any) -> list[tuple[str | int, ...]]:
-    """Sets (or, with ``None``, takes away) what ``address`` names in ``data``, in place; returns paths."""
+    """Sets (or, with ``None``, removes) the value at ``address`` in ``data``, in place; returns paths."""
     return [_apply(data, one, value) for one in _each(data, address)]
 
 
@@ -256,7 +268,7 @@ def _apply(data: Data, address: str, value: Any) -> tuple[str | int, ...]:
 def _queue_in_full(container: Any, address: str, value: Any) -> Any:
     """A queue that is set by its limit alone, ``path.down.queue=10kB``, is drop-tail, as in `link`.
 
-    Raises `OverrideError` where a queue of another discipline stands: one cannot know which is meant.
+    Raises `OverrideError` where the queue has another discipline: the address is then ambiguous.
     """
     if not address.startswith("path.") or not isinstance(value, str) or not isinstance(container, dict):
         return copy.deepcopy(value)
@@ -273,7 +285,7 @@ def _queue_in_full(container: Any, address: str, value: Any) -> Any:
 
 
 def switch_kind(container: Any, key: str | int) -> None:
-    """A flow has a system or traffic: setting the one takes the other away, and what only it understood."""
+    """A flow has a system or traffic: setting the one removes the other, and the keys that only it had."""
     if key not in ("system", "traffic") or not isinstance(container, dict):
         return
     container.pop("traffic" if key == "system" else "system", None)
@@ -293,17 +305,37 @@ def check_address(scenario: Shape, address: str) -> None:
         locate(data, one)
 
 
+def has_address(scenario: Shape, address: str) -> bool:
+    """Returns whether ``address`` leads anywhere in ``scenario``: a ``*`` to one flow at least."""
+    # No other key is on the way, and a scenario's population is long.
+    first = address.partition(".")[0]
+    return leads_anywhere(_bare(scenario, without=set(type(scenario).model_fields) - {first}), address)
+
+
+def leads_anywhere(data: Data, address: str) -> bool:
+    """Runs `has_address` on a scenario's data."""
+    first = address.partition(".")[0]
+    data = {first: copy.deepcopy(data[first])} if first in data else {}
+    try:
+        found = _each(data, address)
+        for one in found:
+            locate(data, one)
+    except OverrideError:
+        return False
+    return bool(found)
+
+
 def _bare(scenario: Shape, without: set[str] | None = None) -> Data:
     return scenario.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude=without)
 
 
 def override(scenario: S, changes: dict[str, Any], *, id: str | None = None, drop_checks: bool = False) -> S:
-    """The scenario with some addresses set to other values, validated anew.
+    """Returns the scenario with some addresses set to other values, validated anew.
 
     Raises `OverrideError` for an address that leads nowhere, pydantic's ValidationError for a value that
     makes no sense.
     """
-    # What goes away is not written out first: of a population it is much.
+    # Deleted parts are not written out first: a population is large.
     without = {key for key in ("population",) if key in changes and changes[key] is None}
     data = _bare(scenario, without | ({"checks", "assumed"} if drop_checks else set()))
     for address, value in changes.items():
@@ -315,7 +347,8 @@ def override(scenario: S, changes: dict[str, Any], *, id: str | None = None, dro
 
 
 def parse_assignment(text: str) -> tuple[str, Any]:
-    """``path.down.rate=300kbit/s`` as (address, value); the value may be any YAML. Raises `OverrideError`."""
+    """Returns ``path.down.rate=300kbit/s`` as (address, value); the value may be any YAML. Raises
+    `OverrideError`."""
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 

@@ -1,7 +1,7 @@
 """Plain YAML by libyaml, in a fifth of the time that Python's own parser takes.
 
-What is plain here is what nearly every scenario is: one document of mappings, lists and scalars of the core
-schema. Whatever is more than that, or wrong, is left to the parser that says where and why.
+The plain form is the form of nearly every scenario: one document of mappings, lists and scalars of the core
+schema. Any other text, or a wrong one, is left to the parser whose errors have a place and a reason.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ Lines = dict[Key, int]
 
 _PLAIN: Final = frozenset(f"tag:yaml.org,2002:{name}" for name in ("bool", "float", "int", "null", "str"))
 _TOLD_APART: Final = re.compile(r"[\t\r\x85\u2028\u2029\ufeff]|^%|(?:^|[\s\[{,])!(?!=)", re.MULTILINE)
-"""What the two take for different things: white space, ends of lines, and directives, which may say that a
-text is of another version of YAML; and tags, which are not plain."""
+"""Characters on which the two parsers differ: white space, ends of lines, and directives, which may ask for
+another version of YAML; and tags, which are not plain."""
 _MOST_OPENED: Final = 1000
 
 
@@ -31,8 +31,8 @@ class _NotPlain(Exception):
 
 
 def read_plain(text: str) -> tuple[dict[str, Any], Lines] | None:
-    """The data of a YAML text and its lines; ``None`` if it is not plain, or libyaml is not there."""
-    # libyaml's stack grows with what lies within one another, without a limit.
+    """Returns the data of a YAML text and its lines; ``None`` if it is not plain, or libyaml is not there."""
+    # libyaml's stack grows with the depth of nested nodes, without a limit.
     opened = sum(text.count(sign) for sign in ("[", "{", "- ", "? "))
     if not __with_libyaml__ or opened > _MOST_OPENED or _TOLD_APART.search(text):
         return None
@@ -48,7 +48,7 @@ def read_plain(text: str) -> tuple[dict[str, Any], Lines] | None:
 
 
 class _Reading:
-    """Of one text."""
+    """State of reading one text."""
 
     def __init__(self, yaml: YAML) -> None:
         self.lines: Lines = {}
@@ -58,7 +58,7 @@ class _Reading:
     def read(self, node: Node, at: Key) -> Any:
         if isinstance(node, ScalarNode) and node.tag in _PLAIN:
             return self._scalar(node)
-        # An alias may stand within what it stands for.
+        # An alias may be inside its own anchor.
         if id(node) in self._around:
             raise _NotPlain
         self._around.add(id(node))
@@ -89,8 +89,8 @@ class _Reading:
         return made
 
     def _entries(self, node: MappingNode) -> dict[str, tuple[int, Node]]:
-        """The line and the value of each key, after its own those that it takes over: these stand where it
-        begins."""
+        """Returns the line and the value of each key, after its own those that it takes over: these stand
+        where it begins."""
         found: dict[str, tuple[int, Node]] = {}
         taken: Node | None = None
         for key, value in node.value:

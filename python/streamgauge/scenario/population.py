@@ -1,4 +1,4 @@
-"""Populations: what each trial plays and across what, drawn by its member's number."""
+"""Populations: the clip and the path of each trial, drawn by its member's number."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["Member", "drawn", "member", "members"]
 
 @dataclass(frozen=True, kw_only=True)
 class Member:
-    """One of a population; `None` is what is not drawn, and stays as the scenario has it."""
+    """One member of a population; a `None` is not drawn, and stays as in the scenario."""
 
     number: int
     """From 1."""
@@ -38,7 +38,7 @@ class Member:
 
 
 def member(population: Population, number: int) -> Member:
-    """The member of that number, from 1.
+    """Returns the member of that number, from 1.
 
     Each value is drawn by the population's seed, the number and its own name alone: a further member, or
     another thing that is drawn, changes no other value.
@@ -70,16 +70,15 @@ def member(population: Population, number: int) -> Member:
 
 
 def members(population: Population) -> Iterator[Member]:
-    """All of them in order."""
+    """Returns all of them in order."""
     return (member(population, number) for number in range(1, population.count + 1))
 
 
 def drawn(scenario: Scenario, seed: int, mode: Mode) -> Scenario:
-    """The scenario as the trial with `seed` runs it in `mode`: with the values of the member that it plays in
-    their places, without the population and without checks. Itself if it has no population.
+    """Returns the scenario as the trial with `seed` runs it in `mode`: with the values of the member that it
+    plays in their places, without the population and without checks. Itself if it has no population.
 
-    Seed 1 plays member 1; after the last the first has its turn again. Raises ScenarioError if what was drawn
-    makes no sense together.
+    Seed 1 plays member 1; the first follows the last. Raises ScenarioError if the drawn values conflict.
     """
     population = scenario.population
     if population is None:
@@ -98,7 +97,7 @@ def drawn(scenario: Scenario, seed: int, mode: Mode) -> Scenario:
 def _changes(
     scenario: Scenario, population: Population, one: Member, mode: Mode
 ) -> Iterator[tuple[str, Any]]:
-    """Addresses and what is set there."""
+    """Yields addresses and their new values."""
     for name, flow in scenario.flows.items():
         if flow.clip is not None and population.is_for(name):
             yield from _clips(name, flow, population, one, mode)
@@ -116,7 +115,7 @@ def _changes(
 
 
 def _on_path(scenario: Scenario, way: str, set_here: dict[str, str]) -> Iterator[tuple[str, Any]]:
-    """Addresses of what is set in a direction. A path in stages gets stages of its own for it, at the
+    """Yields addresses of the settings in a direction. A path in stages gets stages of its own for it, at the
     server's end, which is the far one."""
     direction = getattr(scenario.path, way)
     if direction.stages is None or not set_here:
@@ -130,7 +129,7 @@ def _on_path(scenario: Scenario, way: str, set_here: dict[str, str]) -> Iterator
 def _clips(
     name: str, flow: Flow, population: Population, one: Member, mode: Mode
 ) -> Iterator[tuple[str, Any]]:
-    """Addresses of a flow's clips and what is set there."""
+    """Yields addresses of a flow's clips and their new values."""
     stand_in = getattr(flow, mode)
     stands_in = stand_in is not None and stand_in.clip is not None
     clip = one.clip if one.clip is not None else flow.in_mode(mode).clip
@@ -139,10 +138,10 @@ def _clips(
     ):
         yield f"flows.{name}{f'.{mode}' if stands_in else ''}.clip", _clip(clip, one, population.seed)
     if one.clip is not None and stands_in:
-        # The flow's own place says when the trial ends, in both modes.
+        # The flow's own clip decides the end of the trial, in both modes.
         yield f"flows.{name}.clip", _clip(one.clip, one, population.seed)
     elif one.duration is not None and flow.clip is not None and (stands_in or clip is None):
-        # The flow's own clip is not played in this mode, but it is what says when the trial ends.
+        # The flow's own clip is not played in this mode, but decides the end of the trial.
         lasting = replace(one, rate=None, encodings=None)
         yield f"flows.{name}.clip", _clip(flow.clip, lasting, population.seed)
 
@@ -170,7 +169,7 @@ def _clip(clip: str | Clip, one: Member, seed: int) -> dict[str, Any]:
 
 
 def _some(ladder: Sequence[Rate], count: int, seed: int, number: int) -> list[Rate]:
-    """So many rates of a ladder, each choice as likely as any other, the lowest first."""
+    """Returns `count` rates of a ladder, each choice as likely as any other, the lowest first."""
     left, chosen = list(ladder), []
     for place in range(count):
         chosen.append(left.pop(draw(seed, f"member {number}", f"encoding {place}", 0, len(left) - 1)))

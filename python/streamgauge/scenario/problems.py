@@ -1,4 +1,4 @@
-"""What a model refuses, as plain problems with a place and a remedy."""
+"""Validation errors of a model, as plain problems with a place and a remedy."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _EXPECTED = {
 
 
 def problems_of(error: ValidationError) -> list[Problem]:
-    """A model's errors as problems, in its order, each with the keys that lead to it."""
+    """Returns a model's errors as problems, in its order, each with the keys that lead to it."""
     found: list[Problem] = []
     for detail in error.errors(include_url=False):
         at = tuple(

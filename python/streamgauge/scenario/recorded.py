@@ -23,8 +23,8 @@ __all__ = ["in_todays_words", "members_of", "recorded_clip", "recorded_flows", "
 
 
 def recorded_clip(trial: Mapping[str, Any], flow: str) -> ClipEncoding | None:
-    """The clip that `flow` played in a trial (`trial.json`), as `streamgauge.media` knows it; None if it
-    played none, or files as they are."""
+    """Returns the clip that `flow` played in a trial (`trial.json`), in the types of `streamgauge.media`;
+    None if it played none, or files as they are."""
     scenario = _as_played(trial)
     clip = scenario.flows[flow].clip if flow in scenario.flows else None
     as_it_is = isinstance(clip, Clip) and clip.files is not None
@@ -32,8 +32,8 @@ def recorded_clip(trial: Mapping[str, Any], flow: str) -> ClipEncoding | None:
 
 
 def recorded_ladder(trial: Mapping[str, Any], flow: str) -> Ladder | Clip | None:
-    """The ladder that `flow` played in a trial, as `streamgauge.media` knows it, or its clip if that is of
-    files as they are; None if it played no ladder."""
+    """Returns the ladder that `flow` played in a trial, in the types of `streamgauge.media`, or its clip if
+    that is of files as they are; None if it played no ladder."""
     scenario = _as_played(trial)
     clip = scenario.flows[flow].clip if flow in scenario.flows else None
     if not isinstance(clip, Clip) or not clip.is_ladder:
@@ -42,7 +42,8 @@ def recorded_ladder(trial: Mapping[str, Any], flow: str) -> Ladder | Clip | None
 
 
 def recorded_flows(trial: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The flows of a trial's scenario as they ran, by name: what its population drew is in its place."""
+    """Returns the flows of a trial's scenario as they ran, by name, with the draws of its population in their
+    places."""
     as_run = trial.get("scenario")
     if not isinstance(as_run, Mapping):
         return {}
@@ -53,12 +54,12 @@ def recorded_flows(trial: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _as_played(trial: Mapping[str, Any]) -> Scenario:
-    """Raises ScenarioError for what was run by an older version and makes no sense to this one."""
+    """Raises ScenarioError for a scenario of an older version that is invalid in this one."""
     mode = trial["mode"]
     claims = ("checks", "assumed", "figures")
     as_run = {key: of for key, of in in_todays_words(trial["scenario"]).items() if key not in claims}
-    # A stand-in is in its flow's place now. It need not play a clip, or one that says when the trial ends, as
-    # the flow's own did.
+    # A stand-in is in its flow's place now. It need not play a clip, or one that decides the end of the
+    # trial, as the flow's own did.
     if "plan" in trial:
         as_run["until"] = {"time": f"{trial['plan']['duration']} ns"}
     playing = [name for name, flow in as_run["flows"].items() if flow.get("clip")]
@@ -84,15 +85,15 @@ def _as_played(trial: Mapping[str, Any]) -> Scenario:
 
 
 def members_of(scenario: Mapping[str, Any]) -> int | None:
-    """How many members the population of a normalised scenario has; None without one. The trial with seed s
-    plays member (s - 1) mod so many + 1."""
+    """Returns how many members the population of a normalised scenario has; None without one. With n members,
+    the trial with seed s plays member (s - 1) mod n + 1."""
     population = scenario.get("population") or {}
     listed = population.get("members") or population.get("clips")
     return len(listed) if listed else population.get("size")
 
 
 def in_todays_words(scenario: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A recorded scenario, whose population may have the words of records before."""
+    """Returns a recorded scenario in today's keys; its population may have former ones."""
     population = scenario.get("population")
     if not isinstance(population, Mapping):
         return scenario

@@ -7,12 +7,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_serializer, model_validator
 
-from streamgauge.scenario.flow import Congestion, Flow, plain, typed_parameters
+from streamgauge.scenario.flow import Congestion, EcnWord, Flow, plain, typed_parameters
 from streamgauge.scenario.tcp import tcp_problem
-from streamgauge.scenario.values import FLOW_NAME, Flag, Model, Problem, issue, nearest
+from streamgauge.scenario.values import FLOW_NAME, Model, Problem, issue, nearest
 from streamgauge.systems.adapters import ADAPTERS
 from streamgauge.systems.machines import MACHINES, RELAYS, Machine, facts, relay_protocols
+from streamgauge.systems.parameter import function_of
 from streamgauge.systems.registry import Mode, ParameterValue
+from streamgauge.systems.tcp import bpf_object, planned_ecn
 
 __all__ = ["Relay", "relay_problems", "via_unsupported"]
 
@@ -31,15 +33,15 @@ class Relay(Model):
     """A machine that flows go through: those that name it by ``via``."""
 
     system: Annotated[str, BeforeValidator(_known), Field(json_schema_extra={"enum": list(RELAYS)})]
-    """What it is."""
+    """Kind of relay."""
     at: Literal["client", "server"]
     """The side of the path that it is at: its players', or its servers'."""
     parameters: dict[str, Any] = Field(default_factory=dict)
     """Its settings; ``streamgauge systems NAME`` lists them."""
     congestion_control: Congestion | None = None
-    """Of its own connections; cubic if left out."""
-    ecn: Flag | None = None
-    """Whether its connections ask for ECN (RFC 3168). Off if left out."""
+    """Congestion control of its own connections; cubic if left out."""
+    ecn: EcnWord | None = None
+    """The ECN that its connections ask for. Off if left out."""
 
     @model_validator(mode="before")
     @classmethod
@@ -63,6 +65,12 @@ class Relay(Model):
                         key,
                         "leave it out, or give 'parameters: {transport: tcp}'",
                     )
+        if function_of(self.congestion_control) is not None or bpf_object(self.congestion_control):
+            raise issue(
+                "a program of your own controls congestion for flows alone",
+                "congestion_control",
+                "name one that sim or Linux has",
+            )
         if (problem := tcp_problem(self)) is not None:
             raise issue(problem.why, problem.path, problem.hint)
         if (excess := self.registered.excess(self.parameters)) is not None:
@@ -71,30 +79,30 @@ class Relay(Model):
 
     @property
     def registered(self) -> Machine:
-        """Its machine."""
+        """Returns its machine."""
         return RELAYS[self.system]
 
     def parameter(self, name: str) -> ParameterValue | None:
-        """The value of a parameter, its default filled in."""
+        """Returns the value of a parameter, its default filled in."""
         return self.registered.value(self.parameters, name)
 
     @property
     def speaks(self) -> Mapping[str, tuple[str, ...]]:
-        """The protocols that flows must speak who go through it, by ``tcp`` and ``udp``."""
+        """Returns the protocols that flows through it must speak, by ``tcp`` and ``udp``."""
         return relay_protocols({self.system: self.settings()})
 
     @property
     def version(self) -> int:
-        """Of its machine."""
+        """Version of its machine."""
         return RELAYS[self.system].version
 
     def settings(self) -> dict[str, Any]:
-        """Its settings in full, as a plan has them."""
+        """Returns its settings in full, as a plan has them."""
         settings = RELAYS[self.system].settings(self.parameters)
         if settings["tcp"] is not None:
             settings["tcp"] |= {
                 "congestion_control": self.congestion_control or settings["tcp"]["congestion_control"],
-                "ecn": bool(self.ecn),
+                **planned_ecn(self.ecn),
             }
         return settings
 
@@ -104,25 +112,25 @@ class Relay(Model):
 
 
 def relay_problems(flows: Mapping[str, Flow], relays: Mapping[str, Relay]) -> Iterator[Problem]:
-    """What is wrong with relays and with the flows that name them."""
+    """Yields the faults of relays and of the flows that name them."""
     for name in relays:
         if not FLOW_NAME.fullmatch(name):
-            why = f"{name!r} is not a relay's name; expected a letter, then letters, digits or _"
+            why = f"{name!r} is not a relay's name; expected a letter, then letters, digits or _, 100 at most"
             yield Problem(("relays", name), why)
         elif name in flows:
             yield Problem(("relays", name), f"a flow is called '{name}' too; choose another name")
         elif not any(flow.via == name for flow in flows.values()):
             yield Problem(
                 ("relays", name),
-                f"no flow goes through '{name}'",
-                f"add 'via: {name}' to one, or leave the relay out",
+                f"no flow passes '{name}'",
+                f"add 'via: {name}' to one, or remove the relay",
             )
     first: dict[str, str] = {}
     for name, flow in flows.items():
         if flow.via is None:
             continue
         yield from _via_problems(name, flow, relays)
-        # What is stored of one ladder would be another's: all have the same names.
+        # A stored object of one ladder would be taken for another's: all have the same names.
         if (machine := MACHINES.get(str(flow.system))) is not None and machine.content == "ladder":
             other = first.setdefault(flow.via, name)
             if flow.clip != flows[other].clip:
@@ -145,16 +153,14 @@ def _via_problems(name: str, flow: Flow, relays: Mapping[str, Relay]) -> Iterato
         )
         return
     if flow.entry == "router":
-        yield Problem(
-            where, "a flow that enters at the router goes through no relay", "leave 'from' or 'via' out"
-        )
+        yield Problem(where, "a flow that enters at the router passes no relay", "leave 'from' or 'via' out")
         return
     if flow.direction == "up":
         yield Problem(
-            where, "a flow whose media goes up goes through no relay", "leave 'direction: up' or 'via' out"
+            where, "a flow with upstream media passes no relay", "leave 'direction: up' or 'via' out"
         )
         return
-    # What plays instead in emu `via_unsupported` looks at.
+    # `via_unsupported` checks the replacement in emu.
     played = flow.in_mode("sim")
     if (misfit := _misfit(played, str(flow.via), relay)) is not None:
         yield Problem(where, *misfit)
@@ -169,7 +175,7 @@ def _via_problems(name: str, flow: Flow, relays: Mapping[str, Relay]) -> Iterato
 
 
 def _face_port(flow: Flow) -> int | None:
-    """Where a flow looks for its neighbour; None of one that has no faces."""
+    """Returns where a flow looks for its neighbour; None of one that has no faces."""
     entry = flow.registered
     if entry is None or entry.name not in MACHINES:
         return None
@@ -178,7 +184,7 @@ def _face_port(flow: Flow) -> int | None:
 
 
 def via_unsupported(flow: Flow, relays: Mapping[str, Relay], mode: Mode) -> str | None:
-    """Why a flow, as it is in ``mode``, cannot go through its relay there, by the key below the flow;
+    """Returns why a flow, as it is in ``mode``, cannot go through its relay there, by the key below the flow;
     ``None`` if it can, or has none."""
     relay = relays.get(str(flow.via))
     if relay is None:
@@ -199,8 +205,8 @@ def _played(flow: Flow) -> str:
 
 
 def _misfit(flow: Flow, via: str, relay: Relay, mode: Mode | None = None) -> tuple[str, str] | None:
-    """Why a flow, as it is in `mode` if one is given, cannot go through its relay, and what would be right;
-    None if the two speak the same."""
+    """Returns why a flow, as it is in `mode` if one is given, cannot use its relay, and a remedy; None if the
+    two speak the same."""
     ((over, protocols),) = relay.speaks.items()
     spoken = _spoken(flow)
     if set(protocols) & set(spoken.get(over, ())):
@@ -230,7 +236,7 @@ def _misfit(flow: Flow, via: str, relay: Relay, mode: Mode | None = None) -> tup
 
 
 def _spoken(flow: Flow) -> Mapping[str, tuple[str, ...]]:
-    """What a flow speaks, by ``tcp`` and ``udp``."""
+    """Returns the protocols of a flow, by ``tcp`` and ``udp``."""
     entry = flow.registered
     if entry is not None and entry.name in MACHINES:
         told = facts({entry.name: MACHINES[entry.name].settings(flow.parameters)})

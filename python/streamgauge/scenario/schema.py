@@ -14,8 +14,8 @@ SCHEMA_ID = "https://streamgauge.dev/schema/scenario-1.json"
 def json_schema() -> dict[str, Any]:
     """JSON Schema (2020-12) of a scenario file, ``variants`` and ``extends`` included.
 
-    It knows keys, units and words; what needs the whole scenario (a flow that starts after the end) only
-    `streamgauge run` tells.
+    It covers keys, units and words; only `streamgauge run` checks rules across the whole scenario (a flow
+    that starts after the end).
     """
     schema = Scenario.model_json_schema(by_alias=True, mode="validation")
     variant = {
@@ -48,7 +48,8 @@ def json_schema() -> dict[str, Any]:
 
 
 def _extending(properties: dict[str, Any]) -> dict[str, Any]:
-    """Of a file that extends another: any part of a scenario, which the two make whole."""
+    """Returns the schema of a file that extends another: any part of a scenario, as the two together are
+    whole."""
     one_of_several = {
         "type": "object",
         "properties": {"file": {"type": "string"}, "id": {"type": "string"}},

@@ -1,4 +1,4 @@
-"""What no single key can tell: whether a scenario as a whole makes sense, found before anything starts."""
+"""Checks of a scenario across its keys, before anything starts."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from streamgauge.claims.names import named
 from streamgauge.scenario.arrivals import MOST, expected
 from streamgauge.scenario.clips import clip_problems
 from streamgauge.scenario.flow import Clip, Command, Flow
+from streamgauge.scenario.limits import MOST_SAMPLES
+from streamgauge.scenario.mutation import kind_of, mutants_of
 from streamgauge.scenario.overrides import OverrideError, check_address
 from streamgauge.scenario.path.semantics import late_changes, path_problems
 from streamgauge.scenario.relay import relay_problems, via_unsupported
@@ -39,7 +41,7 @@ def problems(scenario: Shape) -> list[Problem]:
     """Everything wrong with it; empty if it makes sense. Later rules rely on earlier ones, so the first kind
     of problem found is all that is reported."""
     first = (_names, _references, _relays, _path, _clips, _population)
-    for rule in (*first, _times, _arrivals, _windows, _changes, _randomize, _checks):
+    for rule in (*first, _times, _arrivals, _samples, _windows, _changes, _randomize, _checks):
         found = list(rule(scenario))
         if found:
             return found
@@ -51,7 +53,7 @@ def _names(scenario: Shape) -> Iterator[Problem]:
         if not FLOW_NAME.fullmatch(name):
             yield Problem(
                 ("flows", name),
-                f"{name!r} is not a flow's name; expected a letter, then letters, digits or _",
+                f"{name!r} is not a flow's name; expected a letter, then letters, digits or _, 100 at most",
             )
         elif name in _RESERVED:
             yield Problem(
@@ -157,13 +159,13 @@ def _population(scenario: Shape) -> Iterator[Problem]:
 
 
 def _play_ladders(scenario: Shape) -> bool:
-    """Whether all that plays a member's clip plays ladders, in every mode."""
+    """Returns whether all that plays a member's clip plays ladders, in every mode."""
     played = [flow.in_mode(mode).registered for flow in _drawn_for(scenario) for mode in scenario.modes]
     return all(entry is not None and entry.ladders for entry in played)
 
 
 def _of_files(scenario: Shape) -> Iterator[Problem]:
-    """What is drawn of a clip, and its files do not let."""
+    """Yields draws of a clip that its files do not allow."""
     population = scenario.population
     assert population is not None
     if population.played is not None:
@@ -171,7 +173,7 @@ def _of_files(scenario: Shape) -> Iterator[Problem]:
     for flow in _drawn_for(scenario):
         played = {f"what plays in {mode}": flow.in_mode(mode).clip for mode in scenario.modes}
         for key in ("rate", "duration", "encodings"):
-            # The flow's own clip says when a trial ends, whether it is played or not.
+            # The flow's own clip decides the end of a trial, whether it is played or not.
             own = {"the flow's clip": flow.clip} if key == "duration" or flow.clip in played.values() else {}
             files = [
                 what
@@ -187,7 +189,7 @@ def _of_files(scenario: Shape) -> Iterator[Problem]:
 
 
 def _drawn_for(scenario: Shape) -> list[Flow]:
-    """The flow whose clips the population has; several if it does not say which of them."""
+    """Returns the flow that plays the population's clips; several if the population does not name one."""
     population = scenario.population
     assert population is not None
     return [
@@ -196,7 +198,7 @@ def _drawn_for(scenario: Shape) -> list[Flow]:
 
 
 def _encodings(scenario: Shape) -> Iterator[Problem]:
-    """Whether there is a ladder that has so many encodings."""
+    """Yields the fault of a population with more encodings than its ladder has, or without a ladder."""
     population = scenario.population
     if population is None or population.encodings is None:
         return
@@ -230,7 +232,7 @@ def _clips(scenario: Shape) -> Iterator[Problem]:
 
 
 def end_ns(scenario: Shape) -> int:
-    """When a trial ends at the latest, ns."""
+    """Returns when a trial ends at the latest, ns."""
     until = scenario.until
     if until.time is not None:
         return until.time.ns
@@ -247,9 +249,9 @@ def _nominal(scenario: Shape) -> dict[tuple[str, str], int]:
 
 
 def resolve_times(scenario: Shape, delays_ns: dict[str, int]) -> dict[tuple[str, str], int]:
-    """Every flow's start and stop in ns since the trial's start, by (flow, edge).
+    """Returns every flow's start and stop in ns since the trial's start, by (flow, edge).
 
-    ``delays_ns`` delays flows' starts; what is relative to them moves along. Raises `TimesError`.
+    ``delays_ns`` delays flows' starts; times relative to them move along. Raises `TimesError`.
     """
     known: dict[tuple[str, str], int] = {}
     pending: list[tuple[str, str]] = []
@@ -285,18 +287,19 @@ def resolve_times(scenario: Shape, delays_ns: dict[str, int]) -> dict[tuple[str,
 
 
 def event_ns(at: Instant, times: dict[tuple[str, str], int]) -> int:
-    """An event's time in ns, given the flows' resolved times."""
+    """Returns an event's time in ns, given the flows' resolved times."""
     return at.offset_ns + (0 if at.flow is None else times[at.flow, at.edge])
 
 
 def _length_is_drawn(scenario: Shape, name: str) -> bool:
-    """Whether each member of the population has a length of its own for this flow's clip, in either mode."""
+    """Returns whether each member of the population has a length of its own for this flow's clip, in either
+    mode."""
     population = scenario.population
     return population is not None and population.duration is not None and population.is_for(name)
 
 
 def _endless(scenario: Shape, name: str) -> Iterator[Problem]:
-    """What the flow plays that does not say how long it lasts, so that its media never ends."""
+    """Yields clips of the flow without a stated length: such media never ends."""
     if _length_is_drawn(scenario, name):
         return
     population = scenario.population
@@ -393,6 +396,25 @@ def _arrivals(scenario: Shape) -> Iterator[Problem]:
             )
 
 
+def _samples(scenario: Shape) -> Iterator[Problem]:
+    """A day in place of an end that only an idle path gives is no bound for samples."""
+    end, until, measure = end_ns(scenario), scenario.until, scenario.measure
+    if until.time is None and until.media_end is None:
+        return
+    sampled = {"sample": measure.sample}
+    if measure.tcp_sample != "off":
+        sampled["tcp_sample"] = measure.tcp_sample
+    for key, sample in sampled.items():
+        if end // sample.ns > MOST_SAMPLES:
+            longest = plain(MOST_SAMPLES * sample.ns / 1e9)
+            yield Problem(
+                ("until", "time") if until.time is not None else ("measure", key),
+                f"{plain(end / 1e9)} s are {end // sample.ns:,} samples of {sample} (measure.{key}); "
+                f"expected {MOST_SAMPLES:,} at most",
+                f"end after {longest} s at the latest, or give a longer 'measure: {{{key}: ...}}'",
+            )
+
+
 def _windows(scenario: Shape) -> Iterator[Problem]:
     end = end_ns(scenario)
     if scenario.measure.window is not None and scenario.measure.window[1].ns > end:
@@ -453,11 +475,18 @@ def _checks(scenario: Shape) -> Iterator[Problem]:
                 continue
             why, hint = _unknown_flow(scenario, reference.subject)
             yield Problem(("checks", name, "that"), f"'{reference.metric}.{reference.subject}': {why}", hint)
-        for address in check.breaks:
-            try:
-                check_address(scenario, address)
-            except OverrideError as error:
-                yield Problem(("checks", name, "breaks", address), error.why, error.hint)
+        for key, changes in mutants_of(check).items():
+            for address in changes:
+                try:
+                    check_address(scenario, address)
+                except OverrideError as error:
+                    yield Problem(("checks", name, key, address), error.why, error.hint)
+        if check.without and kind_of(scenario, check.without) != "mechanism":
+            yield Problem(
+                ("checks", name, "without"),
+                "changes no parameter, rule or system of a subject",
+                "put a change of path, rival or content into breaks",
+            )
     for address in scenario.assumed:
         try:
             check_address(scenario, address)
@@ -466,7 +495,7 @@ def _checks(scenario: Shape) -> Iterator[Problem]:
 
 
 def unsupported(scenario: Shape, mode: Mode) -> str | None:
-    """Why it cannot run in ``mode`` on any machine; ``None`` if it can."""
+    """Returns why it cannot run in ``mode`` on any machine; ``None`` if it can."""
     if mode not in scenario.modes:
         return f"the scenario is not meant for {mode}"
     for name, whole in scenario.flows.items():
@@ -491,7 +520,7 @@ def unsupported(scenario: Shape, mode: Mode) -> str | None:
 
 
 def _not_drawn(scenario: Shape, name: str, flow: Flow, mode: Mode) -> str | None:
-    """Why a population's encodings, or its rates, cannot be drawn for the flow in `mode`."""
+    """Returns why a population's encodings, or its rates, cannot be drawn for the flow in `mode`."""
     population = scenario.population
     if population is None or not population.is_for(name) or flow.clip is None:
         return None
@@ -510,7 +539,8 @@ def _not_drawn(scenario: Shape, name: str, flow: Flow, mode: Mode) -> str | None
 
 
 def _action_unsupported(flow: Flow, mode: Mode) -> str | None:
-    """Which of a flow's events cannot be done to it in ``mode``, by the event's address below the flow."""
+    """Returns which of a flow's events cannot be done to it in ``mode``, by the event's address below the
+    flow."""
     entry = flow.registered
     able = (
         ADAPTERS["command"].actions({})

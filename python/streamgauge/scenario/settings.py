@@ -1,4 +1,4 @@
-"""What ``--set`` changed, as a name: of folders, and in reports."""
+"""The changes by ``--set``, as a name: of folders, and in reports."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SETTINGS = re.compile(r", (?=[\w*][\w.*-]*=)")
 _FOLDERS = re.compile(r"[^\s,/\[\]{}]*(?:/[^\s,/\[\]{}]+)*/(?=[^\s,/\[\]{}]+\.[A-Za-z]\w*)")
 """In front of a file's name."""
 _LONGEST = 80
-"""Of a folder's name, in characters; a longer one is cut and told apart by a digest."""
+"""Length of a folder's name, in characters; a longer one is cut and gets a digest."""
 
 
 def tidy(settings: Iterable[str]) -> tuple[str, ...]:
@@ -41,10 +41,10 @@ def tidy(settings: Iterable[str]) -> tuple[str, ...]:
 
 
 def set_folder(settings: Iterable[str]) -> Path:
-    """Where records of a scenario with these settings lie, below the folder of those without.
+    """Returns where records of a scenario with these settings lie, below the folder of those without.
 
     A folder for each setting, ``path.down.rate=2Mbit_s``, so that readers of Hive partitions have a column of
-    each. What a folder's name cannot hold is left out of it and told apart by a digest.
+    each. Characters that a folder's name cannot hold are left out; a digest then makes it unique.
     """
     return Path(*map(_folder, tidy(settings)))
 
@@ -61,18 +61,18 @@ def _folder(setting: str) -> str:
 
 
 def named(scenario: str, settings: Sequence[str]) -> str:
-    """A scenario's id with what was set: ``my/download (path.down.rate=2Mbit/s)``."""
+    """Returns a scenario's id with its settings: ``my/download (path.down.rate=2Mbit/s)``."""
     return f"{scenario} ({', '.join(settings)})" if settings else scenario
 
 
 def taken_apart(id_: str) -> tuple[str, tuple[str, ...]]:
-    """A name of `named` as id and settings."""
+    """Returns a name of `named` as id and settings."""
     plain, bracket, said = id_.partition(" (")
     return plain, tuple(_SETTINGS.split(said.removesuffix(")"))) if bracket else ()
 
 
 def short_addresses(addresses: Iterable[str]) -> dict[str, str]:
-    """Addresses by their ends, as far as these tell them apart: ``rate`` of ``path.down.rate``."""
+    """Returns addresses by their shortest unique ends: ``rate`` of ``path.down.rate``."""
     every = list(dict.fromkeys(addresses))
     found = {}
     for address in every:
@@ -85,9 +85,9 @@ def short_addresses(addresses: Iterable[str]) -> dict[str, str]:
 
 
 def setting_labels(settings: Mapping[Key, Iterable[str]]) -> dict[Key, str]:
-    """What tells sets of settings apart, in short: ``bba-2``, or ``rule bba-2, rate 2 Mbit/s`` where several
-    addresses differ. What all have is left out; `AS_IT_IS` where nothing is left. Files are told by their
-    names, unless two have one."""
+    """Returns short labels of sets of settings: ``bba-2``, or ``rule bba-2, rate 2 Mbit/s`` where several
+    addresses differ. Common settings are left out; `AS_IT_IS` if none remains. Files go by their names,
+    unless two have the same one."""
     sets = {key: tidy(mine) for key, mine in settings.items()}
     everywhere = set.intersection(*map(set, sets.values())) if sets else set()
     own = {key: [one for one in mine if one not in everywhere] for key, mine in sets.items()}
@@ -109,7 +109,7 @@ def setting_labels(settings: Mapping[Key, Iterable[str]]) -> dict[Key, str]:
 
 
 def sorting(settings: Sequence[str]) -> tuple[Any, ...]:
-    """A key that puts settings in the order of their values: 500 kbit/s before 2 Mbit/s."""
+    """Returns a key that puts settings in the order of their values: 500 kbit/s before 2 Mbit/s."""
     return (len(settings), [_key(setting) for setting in settings])
 
 

@@ -1,4 +1,4 @@
-"""What a scenario may say, key by key; whether it makes sense as a whole is for `semantics` to tell."""
+"""The keys of a scenario; `semantics` checks it as a whole."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from streamgauge.scenario.expect import (
     AssumedValue,
     Check,
     Figure,
+    Limits,
     Measure,
     Population,
     Repetitions,
@@ -26,7 +27,7 @@ __all__ = ["BasedOn", "Shape"]
 
 
 class BasedOn(Model):
-    """What a scenario was made from by ``extends``."""
+    """Parent of a scenario by ``extends``."""
 
     scenario: str
     """The other's id."""
@@ -40,13 +41,13 @@ class Shape(Model):
     id: str
     """Unique: lower-case words joined by ``-``, ``.`` or ``/``."""
     title: str
-    """What is done, in one line."""
+    """Title, in one line."""
     question: str | None = None
-    """What a reader wants to know, in plain words; the report answers it first."""
+    """The question of a reader, in plain words; the report answers it first."""
     source: Source | None = None
-    """The paper or standard that it comes from."""
+    """Paper or standard of its origin."""
     path: Path
-    """What packets cross."""
+    """Path of the packets."""
     flows: dict[str, Flow] = Field(min_length=1)
     """The flows by name."""
     relays: dict[str, Relay] = Field(default_factory=dict)
@@ -54,24 +55,26 @@ class Shape(Model):
     until: Until
     """When a trial ends."""
     measure: Measure = Field(default_factory=Measure)
-    """What metrics look at."""
+    """Settings of metrics."""
     repetitions: Repetitions = Field(default_factory=Repetitions)
     """How many trials in each mode."""
+    limits: Limits = Field(default_factory=Limits)
+    """Upper bounds of the cost of a trial in sim."""
     modes: tuple[Literal["sim", "emu"], ...] = ("sim", "emu")
     """Modes it is meant for, the first by default; it runs in those that all its flows can."""
     randomize: dict[str, Uniform] = Field(default_factory=dict)
     """Drawn anew for each seed: ``flow.start`` is delayed by it, any other address is set to it."""
     host_jitter: Time = Field(default=Time("100 us"))
-    """Most that a simulated host is late with what it does, keeping the order."""
+    """Longest lateness of a simulated host, keeping the order."""
     start_phase: Time = Field(default=Time("20 ms"))
     """Most by which a seed delays each flow's start that ``randomize`` does not name."""
     population: Population | None = None
     """Many trials drawn from a population of clips and paths."""
     assumed: dict[str, AssumedValue] = Field(default_factory=dict)
-    """What the source does not say, by address, with what else it might be."""
+    """Values that the source does not state, by address, with alternatives."""
     checks: dict[str, Check] = Field(default_factory=dict)
-    """What is expected to hold, by id."""
+    """Expectations, by id."""
     figures: tuple[Figure, ...] = ()
-    """What the report draws besides its usual figures."""
+    """Figures of the report besides its usual ones."""
     based_on: BasedOn | None = None
     """The scenario that was extended; it changes nothing any more."""

@@ -1,4 +1,4 @@
-"""Which TCP a flow or a relay may ask for: what is wrong anywhere, and what only one mode has."""
+"""The TCP that a flow or a relay may ask for: faults in every mode, and limits of one mode."""
 
 from __future__ import annotations
 
@@ -6,53 +6,62 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from streamgauge.scenario.values import Problem
+from streamgauge.systems.parameter import function_of
 from streamgauge.systems.registry import Mode, Parameter, ParameterValue
 from streamgauge.systems.tcp import (
+    DEFAULT_CONGESTION_CONTROL,
     HYSTARTS,
     LINUX_CONGESTION_CONTROLS,
     LINUX_DELAYED_ACK,
+    MARKS,
     SIM_CONGESTION_CONTROLS,
+    bpf_object,
+    kernel_congestion_controls,
 )
 from streamgauge.units import Time
 
 __all__ = ["FIXED", "tcp_problem", "tcp_unsupported"]
 
 FIXED = "fixed"
-"""The controller whose window is a parameter."""
+"""The controller with a window as its parameter."""
 
 
 class TcpSystem(Protocol):
-    """What of a system decides which TCP may be asked for."""
+    """The parts of a system that decide which TCP may be asked for."""
 
     @property
     def parameters(self) -> Mapping[str, Parameter]:
-        """Those that may be given."""
+        """Returns those that may be given."""
 
     def over_tcp(self, parameters: dict[str, Any]) -> bool:
-        """Whether it runs over TCP with these parameters."""
+        """Returns whether it runs over TCP with these parameters."""
 
 
 class TcpFlow(Protocol):
-    """What of a flow, or of a relay, decides its TCP."""
+    """The parts of a flow, or of a relay, that decide its TCP."""
 
     @property
     def registered(self) -> TcpSystem | None:
-        """What is known of its system; ``None`` for a system given as commands."""
+        """Registered system of the flow; ``None`` for a system given as commands."""
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Those that were given."""
+        """Returns those that were given."""
 
     @property
     def congestion_control(self) -> str | None:
-        """The sender's, if one was named."""
+        """Returns the sender's, if one was named."""
+
+    @property
+    def ecn(self) -> str | None:
+        """Returns the ECN that is asked for: off, classic, l4s, or not given."""
 
     def parameter(self, name: str) -> ParameterValue | None:
-        """A parameter's value, its default filled in."""
+        """Returns a parameter's value, its default filled in."""
 
 
 def tcp_problem(flow: TcpFlow) -> Problem | None:
-    """What is wrong with the TCP of a flow or a relay in every mode."""
+    """Returns the fault of the TCP of a flow or a relay in every mode."""
     entry = flow.registered
     if entry is None or "window" not in entry.parameters or not entry.over_tcp(flow.parameters):
         return None
@@ -73,15 +82,19 @@ def tcp_problem(flow: TcpFlow) -> Problem | None:
 
 
 def tcp_unsupported(flow: TcpFlow, mode: Mode, *, has_stand_ins: bool = True) -> str | None:
-    """What of the TCP of a flow as it runs in ``mode`` nobody can do there: key, reason and remedy. A relay
-    is the same in every mode, without stand-ins."""
+    """Returns the part of a flow's TCP that ``mode`` does not support: key, reason and remedy. A relay is the
+    same in every mode, without stand-ins."""
     entry = flow.registered
     if entry is not None and not entry.over_tcp(flow.parameters):
         return None
     chosen = flow.congestion_control
     if mode == "sim":
-        return None if entry is None else _sim_unsupported(chosen, has_stand_ins)
-    if chosen is not None and chosen not in LINUX_CONGESTION_CONTROLS:
+        return None if entry is None else _sim_unsupported(flow, has_stand_ins)
+    if flow.ecn == "l4s":
+        return "ecn: Linux's TCP here sends no ECT(1); run in sim, or write 'emu: {ecn: classic}'"
+    linux = (*LINUX_CONGESTION_CONTROLS, *kernel_congestion_controls())
+    if chosen is not None and chosen not in linux and bpf_object(chosen) is None:
+        chosen = "function of Python" if function_of(chosen) is not None else chosen
         another = "name another for emu with 'emu: {congestion_control: ...}'"
         remedy = f"run in sim, or {another if has_stand_ins else 'choose another'}"
         return f"congestion_control: Linux has no {chosen}; {remedy}"
@@ -107,9 +120,21 @@ def tcp_unsupported(flow: TcpFlow, mode: Mode, *, has_stand_ins: bool = True) ->
     return None
 
 
-def _sim_unsupported(chosen: str | None, has_stand_ins: bool) -> str | None:
-    if chosen is None or chosen in SIM_CONGESTION_CONTROLS:
+def _sim_unsupported(flow: TcpFlow, has_stand_ins: bool) -> str | None:
+    chosen = flow.congestion_control
+    marks = MARKS.get(chosen or DEFAULT_CONGESTION_CONTROL, "either")
+    if marks == "counts" and flow.ecn != "l4s":
+        return f"ecn: congestion control {chosen} counts marks in sim; write 'ecn: l4s'"
+    if marks == "echo" and flow.ecn == "l4s":
+        who = chosen or DEFAULT_CONGESTION_CONTROL
+        counting = " or ".join(name for name, kind in MARKS.items() if kind == "counts")
+        return (
+            f"ecn: l4s needs a congestion control that counts marks, not {who}; give {counting}, or your own"
+        )
+    if chosen is None or chosen in SIM_CONGESTION_CONTROLS or function_of(chosen) is not None:
         return None
     another = f"name another for sim with 'sim: {{congestion_control: {SIM_CONGESTION_CONTROLS[0]}}}'"
     remedy = f"run in emu, or {another if has_stand_ins else 'choose another'}"
+    if bpf_object(chosen) is not None:
+        return f"congestion_control: sim runs no BPF object, and {chosen} is one; {remedy}"
     return f"congestion_control: sim has {', '.join(SIM_CONGESTION_CONTROLS)}, not {chosen}; {remedy}"

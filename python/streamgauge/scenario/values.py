@@ -1,4 +1,4 @@
-"""What the scenario model is made of: the base class, times relative to a flow, random draws."""
+"""Parts of the scenario model: the base class, times relative to a flow, random draws."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from streamgauge.units import Quantity, Time, UnitError, parse
 
 __all__ = [
     "FLOW_NAME",
+    "PATHS",
     "TAG_MARK",
     "Flag",
     "Instant",
@@ -36,12 +37,15 @@ __all__ = [
     "nearest",
 ]
 
+PATHS = "a path in a file is relative to it, one in --set to the working directory"
+"""The remedy of a path that leads nowhere."""
+
 #: A flow's or stage's name: one word of the check language.
-FLOW_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+FLOW_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,99}")
 
 
 def nearest(word: str, words: Iterable[str]) -> str | None:
-    """The valid spelling closest to ``word``, if any is close."""
+    """Returns the valid spelling closest to ``word``, if any is close."""
     words = list(words)
     folded = {known.lower().replace("-", "_"): known for known in words}
     plain = str(word).lower().replace("-", "_")
@@ -58,8 +62,8 @@ def issue(
     *,
     depends: bool = False,
 ) -> PydanticCustomError:
-    """An error about ``key``, relative to the object being validated; the loader places it in the file.
-    `depends` is that of `Problem`."""
+    """Returns an error about ``key``, relative to the object being validated; the loader places it in the
+    file. `depends` is that of `Problem`."""
     path = (key,) if isinstance(key, str) else key
     said = f"{why} ({hint})" if hint else why
     context = {"said": said, "why": why, "key": path, "hint": hint, "depends": depends}
@@ -106,23 +110,23 @@ class Model(BaseModel):
 
     @classmethod
     def from_words(cls, data: Any) -> Any:
-        """What a shorter form than a mapping stands for, as a mapping; here there is none."""
+        """Returns the mapping for a shorter form; this class has no shorter form."""
         return data
 
     @classmethod
     def keys(cls) -> list[str]:
-        """The keys as YAML writes them, in order."""
+        """Returns the keys as YAML writes them, in order."""
         return [field.alias or name for name, field in cls.model_fields.items()]
 
     def changed(self, *, context: dict[str, Any] | None = None, **changes: Any) -> Self:
-        """A copy with some fields replaced, validated again; `context` is for its validators."""
+        """Returns a copy with some fields replaced, validated again; `context` is for its validators."""
         fields = {name: getattr(self, name) for name in self.model_fields_set}
         return type(self).model_validate({**fields, **changes}, context=context)
 
 
 @cache
 def _names(model: type[Model]) -> frozenset[str]:
-    """Each field's name and its key."""
+    """Returns each field's name and its key."""
     return frozenset({*model.model_fields, *model.keys()})
 
 
@@ -250,7 +254,7 @@ class Uniform(Text):
             raise UnitError(f"{text!r} is not a draw; expected such as {cls.example}")
         low, high = match.groups()
         unit = cls._UNIT.search(high)
-        # "0 to 100 ms": the unit stands once, for both.
+        # "0 to 100 ms": one unit is for both.
         if unit and not cls._UNIT.search(low):
             low = f"{low} {unit.group()}"
         return cls(low, parse(high))
@@ -269,7 +273,7 @@ class Uniform(Text):
 
 
 def a_quantity(*kinds: type[Quantity]) -> Any:
-    """The type of a field that takes a quantity of any of ``kinds``."""
+    """Returns the type of a field that takes a quantity of any of ``kinds``."""
 
     def validate(value: Any) -> Quantity:
         try:
@@ -292,7 +296,7 @@ def a_quantity(*kinds: type[Quantity]) -> Any:
     ]
 
 
-# Tags begin with this, so that the loader can tell them from keys in an error's location.
+# Tags begin with this, for the loader to distinguish them from keys in an error's location.
 TAG_MARK = "~"
 
 

@@ -7,19 +7,21 @@ from streamgauge.scenario.flow import Arrivals, Clip, Command, Flow
 from streamgauge.scenario.path.words import direction_in_words
 from streamgauge.scenario.semantics import unsupported
 from streamgauge.scenario.shape import Shape
+from streamgauge.systems.parameter import function_of
 from streamgauge.systems.registry import Mode
+from streamgauge.systems.tcp import bpf_object
 
 __all__ = ["ROLES", "as_written", "flow_in_words", "in_words"]
 
 
-ROLES = {"subject": "under test", "rival": "beside it"}
-"""What a flow is in an experiment, in words."""
+ROLES = {"subject": "subject", "rival": "cross traffic"}
+"""Role of a flow in an experiment, in words."""
 
 _MODES: tuple[Mode, ...] = ("sim", "emu")
 
 
 def flow_in_words(flow: Flow) -> str:
-    """What a flow is and does."""
+    """Returns the kind and the actions of a flow."""
     if isinstance(flow.system, Command):
         what = f"{flow.system.name} (commands)"
     else:
@@ -32,9 +34,11 @@ def flow_in_words(flow: Flow) -> str:
         words.append(_arrivals(flow.arrivals))
     words += [f"{key} {_value(value)}" for key, value in flow.parameters.items()]
     if flow.congestion_control is not None:
-        words.append(f"congestion control {flow.congestion_control}")
+        own = " (a function of Python)" if function_of(flow.congestion_control) is not None else ""
+        own = " (a BPF object)" if bpf_object(flow.congestion_control) is not None else own
+        words.append(f"congestion control {flow.congestion_control}{own}")
     if flow.ecn is not None:
-        words.append("with ECN" if flow.ecn else "without ECN")
+        words.append({"off": "without ECN", "classic": "with ECN", "l4s": "with L4S"}[flow.ecn])
     if flow.entry == "router":
         words.append("entering at the bottleneck")
     if flow.direction == "up":
@@ -81,7 +85,7 @@ def _population_in_words(population: Population) -> str:
 
 
 def in_words(scenario: Shape) -> list[str]:
-    """Lines that say what is done, measured, assumed and expected."""
+    """Returns lines on the actions, measurements, assumptions and expectations of a scenario."""
     lines = [scenario.id, f"  {scenario.title}"]
     if scenario.question:
         lines.append(f"  question: {scenario.question}")
@@ -110,7 +114,11 @@ def in_words(scenario: Shape) -> list[str]:
     for mode in _MODES:
         why = unsupported(scenario, mode)
         count = getattr(scenario.repetitions, mode)
-        lines.append(f"  {mode}: {count} repetitions" if why is None else f"  {mode}: no ({why})")
+        lines.append(
+            f"  {mode}: {count} repetition{'' if count == 1 else 's'}"
+            if why is None
+            else f"  {mode}: no ({why})"
+        )
     for address, assumed in scenario.assumed.items():
         tried = ", ".join(as_written(value) for value in assumed.values)
         lines.append(f"  assumed {address}: {tried}" + (f" ({assumed.why})" if assumed.why else ""))
@@ -121,7 +129,7 @@ def in_words(scenario: Shape) -> list[str]:
 
 
 def as_written(value: object) -> str:
-    """A value as a person would write it in YAML."""
+    """Returns a value as a person would write it in YAML."""
     match value:
         case dict():
             return "{" + ", ".join(f"{key}: {as_written(part)}" for key, part in value.items()) + "}"

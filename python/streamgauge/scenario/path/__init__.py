@@ -1,8 +1,8 @@
-"""The path as a scenario says it: `down` and `up`, each a shorthand or a chain of named stages.
+"""The path of a scenario: `down` and `up`, each a shorthand or a chain of named stages.
 
 One room a kind: `rate`, `shaper`, `queue`, `loss`, `delay`, `elements`; put together in `stages` and
-`direction`. `words` says a path in words, `plan` lowers it, `text` reads it from one line, `presets` has the
-paths that ship.
+`direction`. `words` describes a path in words, `plan` lowers it, `text` reads it from one line, `presets` has
+the shipped paths.
 """
 
 from streamgauge.scenario.path.common import MAX_IP_BYTES, Switch

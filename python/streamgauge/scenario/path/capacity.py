@@ -17,11 +17,11 @@ Rate = Mapping[str, Any]
 
 SECOND_NS: Final = 1_000_000_000
 _MAHIMAHI_BYTES: Final = 1504
-"""What an opportunity carries where the plan does not say."""
+"""Bytes of an opportunity where the plan has none."""
 
 
 def rate_steps(rate: Rate, end_s: float) -> list[tuple[float, float]] | None:
-    """The rate as (s, bit/s) from each time on, up to `end_s`; None if it is of no kind known here.
+    """Returns the rate as (s, bit/s) from each time on, up to `end_s`; None if it is of no kind known here.
 
     Delivery opportunities have no rate at an instant: of them it is the mean in each second.
     """
@@ -42,7 +42,8 @@ def rate_steps(rate: Rate, end_s: float) -> list[tuple[float, float]] | None:
 
 
 def bits_until(rate: Rate, times_ns: npt.ArrayLike) -> Floats | None:
-    """The bits that the rate lets through from the trial's start until each of the times: its integral.
+    """Returns the bits that the rate lets through from the trial's start until each of the times: its
+    integral.
 
     None if it is of no kind known here.
     """
@@ -61,19 +62,21 @@ def bits_until(rate: Rate, times_ns: npt.ArrayLike) -> Floats | None:
 
 
 def capacity_bits(rate: Rate, begin_ns: int, end_ns: int) -> float | None:
-    """The bits that the rate lets through between two times since the trial's start; None as `bits_until`."""
+    """Returns the bits that the rate lets through between two times since the trial's start; None as
+    `bits_until`."""
     found = bits_until(rate, [begin_ns, max(begin_ns, end_ns)])
     return None if found is None else float(found[1] - found[0])
 
 
 def mean_bps(rate: Rate, end_ns: int) -> float | None:
-    """The mean rate from the trial's start until `end_ns`, above 0; None as `bits_until`."""
+    """Returns the mean rate from the trial's start until `end_ns`, above 0; None as `bits_until`."""
     found = capacity_bits(rate, 0, end_ns)
     return None if found is None else found * SECOND_NS / end_ns
 
 
 def highest_bps(rate: Rate) -> float | None:
-    """The highest rate that it takes, of delivery opportunities in any second; None as `bits_until`."""
+    """Returns the highest rate that it takes, of delivery opportunities in any second; None as
+    `bits_until`."""
     if "square" in rate:
         return float(max(rate["square"]["first"], rate["square"]["second"]))
     period_s = float(rate.get("opportunities", {}).get("period") or 0) / SECOND_NS
@@ -82,9 +85,9 @@ def highest_bps(rate: Rate) -> float | None:
 
 
 def _opportunity_bits(trace: Mapping[str, Any], times_ns: npt.NDArray[np.int64]) -> Floats:
-    """What the opportunities before each time carry."""
+    """Returns the bits of the opportunities before each time."""
     chances, period = np.asarray(trace["times"], dtype=np.int64), trace.get("period")
-    # One at the period's end comes before those of the next round. Without a period there is one round.
+    # One at the period's end precedes those of the next round. Without a period there is one round.
     rounds = np.maximum(times_ns - 1, 0) // int(period) if period else np.zeros_like(times_ns)
     before = np.searchsorted(chances, times_ns - rounds * int(period or 0), side="left")
     bits: Floats = (rounds * len(chances) + before) * (8.0 * trace.get("bytes", _MAHIMAHI_BYTES))

@@ -10,7 +10,7 @@ __all__ = ["CHOICES", "KEYS", "queue_in_full", "split_pairs", "split_values"]
 CHOICES = ("max(", "min(")
 """A limit that begins so is the greatest or the least of several."""
 
-#: What one line may say of a direction, in the order that packets cross it.
+#: Keys of a direction in one line, in the order that packets cross it.
 KEYS = (
     "block",
     "loss",
@@ -30,14 +30,14 @@ KEYS = (
 
 
 def split_pairs(text: str) -> list[str]:
-    """A line cut at its commas, but for those in round brackets."""
+    """Returns a line cut at its commas, but for those in round brackets."""
     return re.split(r",(?![^()]*\))", text)
 
 
 def split_values(key: str, value: str) -> Sequence[tuple[str, str]]:
-    """``key`` and its value up to the next key in it, then each of those with theirs; just ``(key, value)``
-    if there is none. A few settings are called as a key is (``mtu`` of a queue), so a comma is missing only
-    where it makes sense so and not as it stands."""
+    """Returns ``key`` and its value up to the next key in it, then each of those with theirs; just ``(key,
+    value)`` if there is none. A few settings have the name of a key (``mtu`` of a queue): a comma is missing
+    only if the value is valid with it and not without it."""
     found, words = [], [key]
     for word in value.split():
         if word in KEYS and len(words) > 1:
@@ -48,6 +48,6 @@ def split_values(key: str, value: str) -> Sequence[tuple[str, str]]:
 
 
 def queue_in_full(value: str) -> str:
-    """A queue that is said by its limit alone is drop-tail."""
+    """Returns a drop-tail queue for a bare limit."""
     is_limit = value[:1].isdigit() or value[:1] == "." or value.startswith(CHOICES)
     return f"droptail {value}" if is_limit else value

@@ -1,4 +1,4 @@
-"""What the rooms of the path share: forms told apart by their key, settings that words can say."""
+"""Common parts of the rooms of the path: forms distinguished by their key, settings in words."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = [
 MAX_IP_BYTES = 1500
 
 LIMITS = (Size, Packets, Time, Bdp)
-"""What a queue's limit is counted in."""
+"""Units of a queue's limit."""
 _CHOICE = re.compile(r"\s*(max|min)\s*\((.*)\)\s*")
 
 
@@ -100,14 +100,14 @@ def ascending(times: list[Time], key: str) -> None:
 
 
 def first_at_zero(times: list[Time], key: str) -> None:
-    """Refuses a list of settings over time that says nothing of the start."""
+    """Refuses a list of settings over time without one at the start."""
     if times[0].ns != 0:
         raise issue(f"the first step is at {times[0]}; it must be at 0 s", (key, 0, "at"))
     ascending(times, key)
 
 
 def form(value: Any, plain: str, **forms: type[Any]) -> str:
-    """The tag of the form that ``value`` has."""
+    """Returns the tag of the form that ``value`` has."""
     for name, kind in forms.items():
         if isinstance(value, kind):
             return TAG_MARK + name
@@ -121,7 +121,7 @@ def form(value: Any, plain: str, **forms: type[Any]) -> str:
 
 
 def choose(value: Any, what: str, forms: Iterable[str], example: str, beside: tuple[str, ...] = ()) -> Any:
-    """Words such as ``codel 100 packets`` as ``{codel: 100 packets}``; refuses what names no known form.
+    """Returns words such as ``codel 100 packets`` as ``{codel: 100 packets}``; refuses an unknown form.
 
     A mapping names exactly one of ``forms``, and may have the keys ``beside`` it. Models pass as they are.
     """
@@ -159,10 +159,10 @@ _WHOLE = re.compile(r"[+-]?[\d.]+\s*[A-Za-z%].*")
 
 
 class Settings(Model):
-    """A form's settings. One line of words says them too: the first value, then ``key value`` pairs, such as
+    """A form's settings. One line of words is valid too: the first value, then ``key value`` pairs, such as
     ``100 packets target 5 ms ecn on``."""
 
-    #: The key of the value that stands first in words; ``None`` if each value needs its key.
+    #: The key of the first value in words; ``None`` if each value needs its key.
     first: ClassVar[str | None] = None
 
     @classmethod
@@ -213,7 +213,7 @@ class Settings(Model):
 
 
 class Switch(Model):
-    """Something goes on or off at a time. It is on from the start unless the first switch is at 0 s."""
+    """Turns something on or off at a time. It is on from the start unless the first switch is at 0 s."""
 
     at: Time
     to: Literal["on", "off"]
@@ -231,7 +231,7 @@ class Switched(Model):
 
 
 def whole_packets(count: Packets, key: str, what: str = "a queue") -> None:
-    """Refuses what is no whole number of packets, or none at all."""
+    """Refuses a fraction of a packet, and no packets at all."""
     if count.amount < 1 or count.amount != int(count.amount):
         raise issue(
             f"{what} of {count} cannot hold one packet; expected a whole number of packets, 1 or more", key

@@ -125,7 +125,7 @@ JITTERS: dict[str, type[Any]] = {
 
 
 def _jitter_words(value: Any) -> Any:
-    """``5 ms`` is uniform; ``normal 5 ms keep_order off`` says distribution and order."""
+    """Accepts ``5 ms`` as uniform, and ``normal 5 ms keep_order off`` with distribution and order."""
     if isinstance(value, Time):
         return {"uniform": value}
     if isinstance(value, str):
@@ -158,14 +158,14 @@ Jitter = Annotated[
 
 
 class DelaySettings(Model):
-    """`constant`, or `steps` of which the first is at 0 s; either with `jitter` and more for some `flows`."""
+    """`constant`, or `steps` from 0 s on; either with `jitter` and more for some `flows`."""
 
     constant: Time | None = None
     steps: tuple[DelayStep, ...] | None = Field(default=None, min_length=1)
     jitter: Jitter | None = None
-    """Varies the delay from packet to packet. The delay never goes below 0."""
+    """Varies the delay from packet to packet. The delay is never below 0."""
     flows: dict[str, Time] = Field(default_factory=dict)
-    """What is added for packets of some flows, by name: a longer way of their own."""
+    """Extra delay for packets of some flows, by name: a longer route of their own."""
 
     @model_validator(mode="after")
     def _sound(self) -> DelaySettings:
@@ -187,7 +187,7 @@ DelayValue = Annotated[
 
 
 def delay_ns(delay: Time | DelaySettings) -> int:
-    """The delay at t = 0, ns, without jitter and what some flows have more."""
+    """Returns the delay at t = 0, ns, without jitter and without the extra delay of some flows."""
     if isinstance(delay, Time):
         return delay.ns
     if delay.constant is not None:

@@ -11,6 +11,7 @@ from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, ValidationErr
 from pydantic_core import PydanticCustomError
 
 from streamgauge.errors import ScenarioError
+from streamgauge.scenario.path.changes import PathChange
 from streamgauge.scenario.path.commas import queue_in_full, split_values
 from streamgauge.scenario.path.delay import DelayValue, delay_ns
 from streamgauge.scenario.path.elements import Blocking, Corruption, Duplication, MtuLimit, Reordering
@@ -90,7 +91,7 @@ class Direction(Model):
         for index, name in enumerate(names):
             if not FLOW_NAME.fullmatch(name):
                 raise issue(
-                    f"{name!r} is not a name; expected a letter, then letters, digits or _",
+                    f"{name!r} is not a name; expected a letter, then letters, digits or _, 100 at most",
                     ("stages", index, "name"),
                 )
             if name in names[:index]:
@@ -100,7 +101,7 @@ class Direction(Model):
                 )
 
     def chain(self) -> tuple[AnyStage, ...]:
-        """The stages in the order that packets cross them; empty for a plain wire."""
+        """Returns the stages in the order that packets cross them; empty for a plain wire."""
         return self._in_order
 
     @cached_property
@@ -123,12 +124,12 @@ class Direction(Model):
         return tuple(made)
 
     def places(self) -> Iterator[tuple[Where, AnyStage]]:
-        """Every stage with where its keys stand, relative to the direction."""
+        """Yields every stage with where its keys stand, relative to the direction."""
         for index, stage in enumerate(self.chain()):
             yield (("stages", index) if self.stages is not None else ()), stage
 
     def bottlenecks(self) -> Iterator[tuple[Where, Bottleneck]]:
-        """Every bottleneck with where it stands."""
+        """Yields every bottleneck with its place."""
         for where, stage in self.places():
             if isinstance(stage, Bottleneck):
                 yield where, stage
@@ -141,7 +142,7 @@ class Direction(Model):
 def _missing_comma(
     data: dict[str, Any], key: str, handler: ModelWrapValidatorHandler[Direction]
 ) -> PydanticCustomError | None:
-    """What to say of ``key`` if its value goes on with other keys and all makes sense with them apart."""
+    """Returns the error for ``key`` if its value continues with other keys and is valid without them."""
     said = {name: value for name, value in data.items() if value is not None}
     if not isinstance(said.get(key), str):
         return None
@@ -222,8 +223,8 @@ def _preset_or_down(schema: dict[str, Any]) -> None:
 
 
 class Path(Model):
-    """What packets cross: ``down`` from server to player, ``up`` back. A ``preset`` fills in what it has and
-    they do not."""
+    """Route of the packets: ``down`` from server to player, ``up`` back. A ``preset`` supplies the parts that
+    they lack."""
 
     model_config = ConfigDict(json_schema_extra=_preset_or_down)
 
@@ -231,6 +232,9 @@ class Path(Model):
     up: Direction = Field(default_factory=Direction)
     based_on: str | None = None
     """The preset that was filled in; it changes nothing any more."""
+    changes: tuple[PathChange, ...] | None = None
+    """Settings that change at times, as after steering by hand. With an empty list the path is ready for
+    steering."""
 
     @model_validator(mode="before")
     @classmethod
@@ -248,6 +252,6 @@ class Path(Model):
 
 
 def preset(name: str) -> Path:
-    """The path of that name: ``preset("lte").down`` is a `Direction`. `preset_names` lists the names,
-    `find_preset` tells the sources too. Raises ScenarioError with the nearest spelling."""
+    """Returns the path of that name: ``preset("lte").down`` is a `Direction`. `preset_names` lists the names,
+    `find_preset` returns the sources too. Raises ScenarioError with the nearest spelling."""
     return Path.model_validate(copy.deepcopy(find_preset(name).data))

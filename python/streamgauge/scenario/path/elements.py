@@ -1,4 +1,4 @@
-"""What else may happen to packets on their way: blocked, corrupted, duplicated, fragmented, reordered."""
+"""Other effects on packets in transit: blocked, corrupted, duplicated, fragmented, reordered."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _Share(Settings, Switched):
     first: ClassVar[str | None] = "probability"
 
     probability: Percent
-    """Of each packet, independently."""
+    """Probability for each packet, independently."""
 
     @model_validator(mode="after")
     def _share_sound(self) -> _Share:
@@ -37,7 +37,7 @@ class Corruption(_Share):
 
 
 class Duplication(_Share):
-    """The packet goes on twice."""
+    """Sends the packet on twice."""
 
 
 class Reordering(Settings, Switched):
@@ -46,7 +46,7 @@ class Reordering(Settings, Switched):
     first: ClassVar[str | None] = "probability"
 
     probability: Percent | None = None
-    """Of each packet, independently."""
+    """Probability for each packet, independently."""
     every: Packets | None = None
     """Every so-many-th packet, instead."""
     extra: Time
@@ -101,7 +101,7 @@ def _protocol(value: Any) -> Any:
 
 
 def _ports(value: Any) -> Any:
-    """A port, several in a list, or several in a line with blanks between them."""
+    """Returns a port, several in a list, or several in a line with blanks between them."""
     listed = value if isinstance(value, list | tuple) else str(value).split()
     found: list[int] = []
     for one in listed:
@@ -128,7 +128,7 @@ class Blocking(Settings, Switched):
     ports: Annotated[
         tuple[int, ...], BeforeValidator(_ports, json_schema_input_type=int | str | list[int])
     ] = ()
-    """Of TCP or UDP: only packets from or to one of these."""
+    """Ports of TCP or UDP: only packets from or to one of these."""
 
     @model_validator(mode="after")
     def _sound(self) -> Blocking:

@@ -43,14 +43,14 @@ class GilbertRuns(Settings):
 
 
 class GilbertElliottRuns(Settings):
-    """Mean lengths of the stays in the good and in the bad state, and what each state loses."""
+    """Mean lengths of the stays in the good and in the bad state, and the loss in each state."""
 
     good: Packets
     bad: Packets
     loss_good: Percent = Field(default=Percent("0 %"))
-    """Of the packets in the good state."""
+    """Loss of the packets in the good state."""
     loss_bad: Percent = Field(default=Percent("100 %"))
-    """Of the packets in the bad state."""
+    """Loss of the packets in the bad state."""
 
     @model_validator(mode="after")
     def _sound(self) -> GilbertElliottRuns:
@@ -111,7 +111,7 @@ LOSSES: dict[str, type[Any]] = {
 
 
 def loss_words(value: Any) -> Any:
-    """``1 %`` is Bernoulli; ``gilbert good 10 packets bad 2 packets`` says model and settings."""
+    """Accepts ``1 %`` as Bernoulli, and ``gilbert good 10 packets bad 2 packets`` with model and settings."""
     if isinstance(value, str) and value.split(" ")[0] in ("bernoulli", "gilbert", "gilbert_elliott"):
         return choose(value, "model of loss", LOSSES, "1 %")
     if isinstance(value, str | Percent | int | float):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from streamgauge.scenario.path.changes import make_steerable, with_changes
 from streamgauge.scenario.path.common import LimitChoice
 from streamgauge.scenario.path.delay import (
     DelaySettings,
@@ -53,19 +54,23 @@ Json = dict[str, Any]
 
 
 def path_plan(path: Path, flows: Sequence[str] = (), end_ns: int | None = None) -> Json:
-    """Both directions. ``flows`` are the names of the flows in the order of the plan; ``end_ns`` is when the
-    trial ends at the latest, until when traces are repeated (once if it is not given)."""
+    """Returns both directions. ``flows`` are the names of the flows in the order of the plan; ``end_ns`` is
+    when the trial ends at the latest, until when traces are repeated (once if it is not given)."""
     rtt = path.base_rtt_ns()
-    return {
+    planned = {
         "down": direction_plan(path.down, rtt, flows, end_ns),
         "up": direction_plan(path.up, rtt, flows, end_ns),
     }
+    if path.changes is not None:
+        make_steerable(planned)
+        with_changes(planned, path.changes, end_ns)
+    return planned
 
 
 def direction_plan(
     direction: Direction, base_rtt_ns: int, flows: Sequence[str] = (), end_ns: int | None = None
 ) -> list[Json]:
-    """The stages of one direction; a delay of zero for a plain wire."""
+    """Returns the stages of one direction; a delay of zero for a plain wire."""
     chain = direction.chain()
     stages = []
     for index, stage in enumerate(chain):
@@ -177,7 +182,7 @@ def _rate(bottleneck: Bottleneck, end_ns: int | None) -> Json:
 
 
 def bdp_bytes(bottleneck: Bottleneck, limit: Bdp, base_rtt_ns: int) -> int | None:
-    """What a limit in BDP comes to in bytes, to the next whole one; ``None`` if the rate is not constant."""
+    """Returns a limit in BDP as bytes, rounded up; ``None`` if the rate is not constant."""
     if not isinstance(bottleneck.rate, Rate):
         return None
     bit_ns = limit.amount * bottleneck.rate.bps * base_rtt_ns
@@ -185,8 +190,8 @@ def bdp_bytes(bottleneck: Bottleneck, limit: Bdp, base_rtt_ns: int) -> int | Non
 
 
 def settled_limit(bottleneck: Bottleneck, choice: LimitChoice, base_rtt_ns: int) -> Quantity | None:
-    """The limit that a choice comes to: limits of one kind are told apart as they are, others by their bytes,
-    a packet being the largest that we send. ``None`` if that takes a constant rate and there is none."""
+    """Returns the limit of a choice: limits of one kind are compared as they are, others by their bytes, with
+    each packet as large as our largest. ``None`` if that requires a constant rate and there is none."""
     pick = max if choice.pick == "max" else min
     if len({type(one) for one in choice.limits}) == 1:
         return pick(choice.limits, key=lambda one: one.amount)
@@ -229,7 +234,7 @@ def _limit(bottleneck: Bottleneck, limit: Quantity | LimitChoice | None, base_rt
 
 
 def fixed_delay_ns(behind: Sequence[AnyStage]) -> int:
-    """The delay right behind a queue, in which NIST Net's queues count packets too, ns."""
+    """Returns the delay right behind a queue, in which NIST Net's queues count packets too, ns."""
     after = behind[0] if behind else None
     return delay_ns(after.delay) if isinstance(after, Delay) else 0
 

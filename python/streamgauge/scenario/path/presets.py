@@ -52,13 +52,13 @@ def _files() -> dict[str, Any]:
 
 
 def preset_names() -> list[str]:
-    """Every preset's name."""
+    """Returns every preset's name."""
     return list(_files())
 
 
 @cache
 def find_preset(name: str) -> Preset:
-    """The preset of that name with its sources. Raises ScenarioError with the nearest spelling."""
+    """Returns the preset of that name with its sources. Raises ScenarioError with the nearest spelling."""
     files = _files()
     if name not in files:
         close = nearest(name, files)
@@ -78,7 +78,7 @@ def find_preset(name: str) -> Preset:
 
 
 def expand(data: dict[str, Any]) -> dict[str, Any]:
-    """A path that names a ``preset``, with the preset's keys filled in where it has none of its own.
+    """Returns a path that names a ``preset``, with the preset's keys filled in where it has none of its own.
 
     A direction of its own with ``stages`` replaces the preset's; a key that is null takes the preset's away.
     Raises ScenarioError for an unknown preset.

@@ -1,4 +1,4 @@
-"""Queue disciplines and what they are set to. Defaults are those of the RFC or of Linux, as each says.
+"""Queue disciplines and their settings. Defaults are those of the RFC or of Linux, as stated at each.
 
 A limit counts the packet being sent too. It is bytes, packets, a time that the rate takes to drain it, BDP,
 or the greatest or the least of these: ``max(0.5 BDP, 4 packets)``.
@@ -132,9 +132,9 @@ class RedSettings(Settings):
     max: Threshold | None = None  # type: ignore[valid-type]
     """The average at which the probability reaches `max_probability`; a quarter of `limit` if left out."""
     max_probability: Percent = Field(default=Percent("10 %"))
-    """Of a drop or mark at `max` (Floyd 1997 recommends 10 %)."""
+    """Probability of a drop or mark at `max` (Floyd 1997 recommends 10 %)."""
     weight: Percent = Field(default=Percent("0.2 %"))
-    """Of the newest queue length in the average (Floyd and Jacobson 1993, section 6: 0.002)."""
+    """Weight of the newest queue length in the average (Floyd and Jacobson 1993, section 6: 0.002)."""
     gentle: Flag = True
     """Above `max` the probability rises to 1 at twice `max`, instead of at once (Floyd 2000)."""
     ecn: Flag = False
@@ -171,7 +171,7 @@ class RedSettings(Settings):
 
 
 def red_thresholds(red: RedSettings, held: int) -> tuple[int, int]:
-    """`min` and `max` as numbers in the unit of a limit that comes to ``held``. What is left out is tc-red's:
+    """Returns `min` and `max` as numbers in the unit of a limit of ``held``. Missing values are tc-red's:
     `max` a quarter of the limit, `min` a third of that."""
     most = int(red.max.amount) if red.max is not None else max(2, held // 4)
     return int(red.min.amount) if red.min is not None else max(1, most // 3), most
@@ -219,7 +219,7 @@ class FqCoDelSettings(Settings):
     first: ClassVar[str | None] = "limit"
 
     limit: QueueLimit = Field(default=Packets("10240 packets"))
-    """Of all queues together (section 5.2)."""
+    """Limit of all queues together (section 5.2)."""
     target: Time = Field(default=Time("5 ms"))
     interval: Time = Field(default=Time("100 ms"))
     flows: Annotated[int, Field(ge=1, le=65536)] = 1024
@@ -268,7 +268,7 @@ class PieSettings(Settings):
     beta: Frequency = Field(default=Frequency("1.25 Hz"))
     """Change of the probability per second by which the delay has changed."""
     max_burst: Time = Field(default=Time("150 ms"))
-    """A burst of so long is let through (section 4.4)."""
+    """Bursts up to this length are let through (section 4.4)."""
     ecn: Flag = False
     """Marks ECN-capable packets instead of dropping them while the probability is low (section 5.1)."""
     mark_below: Percent = Field(default=Percent("10 %"))
@@ -304,7 +304,7 @@ class DualPi2Settings(Settings):
     first: ClassVar[str | None] = "limit"
 
     limit: QueueLimit = Field(default=Time("250 ms"))
-    """Of both queues together."""
+    """Limit of both queues together."""
     target: Time = Field(default=Time("15 ms"))
     """Queueing delay aimed at for classic traffic."""
     update: Time = Field(default=Time("16 ms"))
@@ -314,19 +314,21 @@ class DualPi2Settings(Settings):
     beta: Frequency = Field(default=Frequency("3.2 Hz"))
     """Change of the base probability per second by which the delay has changed."""
     coupling: Annotated[float, Field(gt=0, le=100)] = 2.0
-    """The L4S probability is so many times the base probability (k); the classic one is its square."""
+    """The L4S probability is the base probability times this (k); the classic one is its square."""
     l4s_step: Time | None = None
-    """Every L4S packet that has waited so long is marked; instead of the ramp."""
+    """Every L4S packet that has waited this long is marked; instead of the ramp."""
     l4s_min: Time = Field(default=Time("800 us"))
     """Sojourn time from which L4S packets are marked at all (minTh)."""
     l4s_range: Time = Field(default=Time("400 us"))
-    """So much later all are marked."""
+    """Width of the ramp; at its end all packets are marked."""
     l4s_packets: Annotated[int, Field(ge=0, le=10_000)] = 1
-    """So many packets in the L4S queue are not marked for their own delay."""
+    """Number of packets in the L4S queue up to which none is marked for its own delay."""
     classic_share: Percent = Field(default=Percent("10 %"))
-    """Of the bytes sent while both queues hold packets, in weighted round robin; Linux's by default."""
+    """Share of the bytes sent while both queues hold packets, in weighted round robin; the default is
+    Linux's."""
     time_shift: Time | None = None
-    """Serves the queue whose head has waited longer, the L4S one with this head start; instead of weights."""
+    """Serves the queue with the longer wait at its head, the L4S one with this head start; instead of
+    weights."""
 
     @model_validator(mode="after")
     def _sound(self) -> DualPi2Settings:
@@ -416,7 +418,7 @@ Queue = Annotated[
 
 
 def limit_of(queue: AnyQueue) -> tuple[tuple[str, ...], Quantity | LimitChoice | None]:
-    """Where a queue's limit stands, relative to the queue, and what it is; ``None`` for no limit."""
+    """Returns the place of a queue's limit, relative to the queue, and the limit; ``None`` for no limit."""
     name = next(iter(type(queue).model_fields))
     inner = getattr(queue, name)
     if isinstance(inner, Quantity | LimitChoice):

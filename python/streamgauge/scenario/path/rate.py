@@ -69,7 +69,7 @@ FORMS: dict[str, type[Model]] = {"steps": RateSteps, "square": Square, "trace": 
 
 
 def _checked(value: Any) -> Any:
-    """``{csv: FILE}`` is a trace whose format is said."""
+    """``{csv: FILE}`` is a trace with an explicit format."""
     if not isinstance(value, dict):
         return value
     chosen = choose(value, "form of a rate", (*FORMS, "csv"), "1 Mbit/s")
@@ -90,7 +90,7 @@ LinkRate = Annotated[
 
 
 def rates_bps(rate: Rate | RateSteps | Square | Trace) -> list[int]:
-    """Every rate that it takes, bit/s."""
+    """Returns every rate that it takes, bit/s."""
     if isinstance(rate, Rate):
         return [rate.bps]
     if isinstance(rate, Square):

@@ -1,4 +1,4 @@
-"""What no single key of a path can tell: sizes that hang on the delay, flows by name, changes too late."""
+"""Checks of a path across its keys: sizes that depend on the delay, flows by name, late changes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["late_changes", "path_problems"]
 
 
 def _stages(path: Path) -> Iterator[tuple[Where, AnyStage, AnyStage | None]]:
-    """Every stage, where its keys stand and what follows it."""
+    """Yields every stage, the place of its keys and the stage after it."""
     for direction in ("down", "up"):
         places = list(getattr(path, direction).places())
         for index, (where, stage) in enumerate(places):
@@ -31,6 +31,7 @@ def path_problems(path: Path, flows: Collection[str]) -> Iterator[Problem]:
     """Limits in BDP, thresholds beside them, NIST Net's delay, delays for flows that are not among
     ``flows``, the names of those on it."""
     rtt = path.base_rtt_ns()
+    yield from _change_problems(path)
     for where, stage, behind in _stages(path):
         if isinstance(stage, Bottleneck):
             yield from _queue_problems(where, stage, behind, rtt)
@@ -43,6 +44,21 @@ def path_problems(path: Path, flows: Collection[str]) -> Iterator[Problem]:
                         f"there is no flow '{name}'; the flows are {', '.join(flows)}",
                         f"did you mean '{close}'?" if close else None,
                     )
+
+
+def _change_problems(path: Path) -> Iterator[Problem]:
+    """Yields changes of stages that a path does not have."""
+    for index, change in enumerate(path.changes or ()):
+        where = ("path", "changes", index)
+        if index and change.at < (path.changes or ())[index - 1].at:
+            yield Problem((*where, "at"), f"{change.at} comes before the change above it; times must ascend")
+        for direction, name, _ in change.settings():
+            chain = getattr(path, direction).chain()
+            links = [stage for stage in chain if isinstance(stage, Bottleneck)]
+            if name in ("rate", "queue", "ecn") and not links:
+                yield Problem(
+                    (*where, f"{direction}.{name}"), f"{direction} has no bottleneck", "give it a rate"
+                )
 
 
 def _queue_problems(
@@ -72,7 +88,7 @@ def _queue_problems(
                 key, f"{limit} of a rate that changes is not one size; say it in bytes, packets or time"
             )
             return
-    # Of sizes and times that stand alone the direction itself has seen to it.
+    # The direction itself checks sizes and times that do not depend on others.
     if (isinstance(limit, Bdp) or choice is not None) and held is not None and held < bottleneck.packet_bytes:
         yield Problem(
             key,
@@ -126,6 +142,10 @@ def _red_problems(key: Where, red: RedSettings, limit: Quantity, held_bytes: int
 def late_changes(path: Path, end_ns: int) -> Iterator[Problem]:
     """Changes that are due when the trial is over."""
     end = f"the trial ends at {plain(end_ns / 1e9)} s"
+    for index, change in enumerate(path.changes or ()):
+        if change.at.ns >= end_ns:
+            why = f"a change at {change.at} never comes, as {end}"
+            yield Problem(("path", "changes", index, "at"), why, "leave it out, or end the trial later")
     for where, stage, _ in _stages(path):
         for key, at in _change_times(stage):
             if at >= end_ns:

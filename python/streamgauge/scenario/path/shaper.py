@@ -46,9 +46,9 @@ class CbqSettings(Settings):
     """One bounded class of class-based queueing (Floyd and Van Jacobson 1995)."""
 
     device_rate: Rate = Field(default=Rate("100 Mbit/s"))
-    """Of the interface that the class is on; packets leave at it."""
+    """Rate of the interface that the class is on; packets leave at it."""
     average_packet: Size = Field(default=Size("1000 B"))
-    """Of the estimator, ``avpkt``."""
+    """Average packet size of the estimator, ``avpkt``."""
     max_burst: Packets = Field(default=Packets("20 packets"))
     """Average packets that may leave at once after a pause, ``maxburst``."""
     min_burst: Packets = Field(default=Packets("0 packets"))
@@ -77,7 +77,7 @@ class SleepingSettings(Settings):
     first: ClassVar[str | None] = "tick"
 
     tick: Time = Field(default=Time("4 ms"))
-    """Of its machine's clock: no sleep ends between two ticks."""
+    """Tick of its machine's clock: no sleep ends between two ticks."""
     late: Annotated[int, Field(ge=0, le=1000)] = 0
     """Ticks by which each sleep is longer than the whole ticks that its time needs."""
 

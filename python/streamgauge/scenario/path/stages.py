@@ -1,4 +1,4 @@
-"""The stages of a path, each with its name: what the long form lists and the shorthand stands for."""
+"""The stages of a path, each with its name: entries of the long form, and expansions of the shorthand."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Bottleneck(Model):
     rate: LinkRate
     queue: Queue
     shaper: Shaper = None
-    """How packets leave: one after the other at the rate, unless said otherwise."""
+    """Departure of packets: one after the other at the rate by default."""
     layer: Layer = "ethernet"
 
     @model_validator(mode="before")
@@ -48,11 +48,11 @@ class Bottleneck(Model):
 
     @property
     def packet_bytes(self) -> int:
-        """The largest packet as this stage counts it."""
+        """Returns the largest packet as this stage counts it."""
         return MAX_IP_BYTES + (14 if self.layer == "ethernet" else 0)
 
     def rates_bps(self) -> list[int]:
-        """Every rate that it takes, bit/s."""
+        """Returns every rate that it takes, bit/s."""
         return rates_bps(self.rate)
 
 
@@ -98,7 +98,7 @@ class Reorder(Model):
     reorder: Reordering
 
 
-#: Stages by the key that tells them apart, in the order of the shorthand; `rate` stands for the bottleneck.
+#: Stages by the key that identifies them, in the order of the shorthand; `rate` is the key of the bottleneck.
 STAGES: dict[str, type[Any]] = {
     "block": Block,
     "loss": Loss,

@@ -28,7 +28,7 @@ EXAMPLE = "rate 1 Mbit/s, queue droptail 10 kB, delay 20 ms"
 
 
 def direction_of_text(text: str, *, source: str = "", base: Direction | None = None) -> Direction:
-    """The direction that a line describes.
+    """Returns the direction that a line describes.
 
     ``text`` is ``KEY VALUE`` pairs in any order, joined by commas, with the values of the shorthand:
     ``rate 1 Mbit/s``, ``trace NAME`` or ``trace FILE``, ``csv FILE``, ``queue codel 100 packets``,
@@ -38,10 +38,11 @@ def direction_of_text(text: str, *, source: str = "", base: Direction | None = N
     ``queue codel 100 packets target 10 ms ecn on``. A rate without a queue gets drop-tail of 100 packets, as
     deep as a Linux interface's queue was for decades.
 
-    ``source`` is where the text stands, such as ``--down``; errors begin with it. ``base``, a direction
-    without stages, has what the text does not say; ``jitter`` without ``delay`` varies the delay there.
+    ``source`` is the origin of the text, such as ``--down``; errors begin with it. ``base``, a direction
+    without stages, supplies the keys that the text lacks; ``jitter`` without ``delay`` varies the delay
+    there.
 
-    Raises ScenarioError naming the key, what was expected and the nearest spelling, as for a scenario file.
+    Raises ScenarioError with the key, the expected value and the nearest spelling, as for a scenario file.
     """
     try:
         return _read(text, source, base)
@@ -127,10 +128,10 @@ def _read(text: str, source: str, base: Direction | None) -> Direction:
 
 
 def text_of_direction(direction: Direction) -> str:
-    """The line that `direction_of_text` reads back to an equal direction.
+    """Returns the line that `direction_of_text` reads back to an equal direction.
 
-    Raises ValueError for what no line can say: stages, rates and delays in steps, switches, lists of losses,
-    delays of single flows.
+    Raises ValueError for keys that no line can express: stages, rates and delays in steps, switches, lists of
+    losses, delays of single flows.
     """
     parts: list[str] = []
     if direction.stages is not None:
@@ -160,11 +161,13 @@ def _said(key: str, value: Any) -> list[str]:
 
 
 def _settings(model: BaseModel) -> str:
-    """``codel 100 packets target 7 ms``: what is not as by default, the first value without its key."""
+    """Returns ``codel 100 packets target 7 ms``: values other than the defaults, the first without its
+    key."""
     first = getattr(type(model), "first", None)
     fields = type(model).model_fields
     words: list[str] = []
-    # Switches of an element and the order of a jitter are fields of a base: what they belong to goes first.
+    # Switches of an element and the order of a jitter are fields of a base: the fields that they qualify
+    # precede them.
     names = sorted(fields, key=lambda name: (name != first, name in ("switch", "keep_order")))
     for name in names:
         value = getattr(model, name)
@@ -194,8 +197,8 @@ def _delay(delay: Time | DelaySettings) -> list[str]:
 
 
 def spelt_out(key: str, text: str, parts: list[str]) -> Any:
-    """What ``text`` stands for under ``key`` of a direction, as a mapping in which ``parts`` can be set;
-    ``text`` itself if it has no longer form.
+    """Returns the long form of ``text`` under ``key`` of a direction, a mapping in which ``parts`` can be
+    set; ``text`` itself if there is none.
 
     Under ``queue``, ``codel 10 kB`` becomes ``{codel: {limit: 10 kB}}``.
     """
@@ -223,5 +226,5 @@ def spelt_out(key: str, text: str, parts: list[str]) -> Any:
         if key == "delay":
             return {"constant": text}
     except PydanticCustomError:
-        pass  # what makes no sense is refused when the scenario is validated
+        pass  # validation of the scenario rejects invalid values
     return text

@@ -1,4 +1,4 @@
-"""Rates that a file tells: a trace of a link, one that ships by its name or one's own."""
+"""Rates from a file: a trace of a link, a shipped one by its name or one's own."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from streamgauge.errors import DoubtWarning, ScenarioError
-from streamgauge.input_files import UnfitInputError, read_input
+from streamgauge.input_files import UnfitInputError
 from streamgauge.scenario.path.common import Settings
+from streamgauge.scenario.path.trace_forms import read_trace
 from streamgauge.scenario.values import Model, issue, nearest
 
 __all__ = ["Trace", "TraceFile", "shipped_traces"]
@@ -25,7 +26,7 @@ Format = Literal["mahimahi", "csv", "pensieve", "byte_log", "ucc", "ucc_up"]
 
 @cache
 def shipped_traces() -> dict[str, Path]:
-    """Every trace that ships, by name."""
+    """Returns every trace that ships, by name."""
     folder = Path(str(resources.files("streamgauge") / "traces"))
     files = sorted(path for path in folder.glob("*") if path.suffix in (".csv", ".pps", ".txt"))
     return {path.stem: path for path in files}
@@ -50,9 +51,9 @@ class TraceFile(Settings):
 
     file: str
     format: Format | None = None
-    """How it is written; told from its first line if left out."""
+    """Format; derived from its first line if left out."""
     digest: str | None = None
-    """Of its text. Filled in, so that a record says which trace was used; another text is refused."""
+    """Digest of its text. Filled in, for the record to identify the trace; another text is refused."""
 
     @classmethod
     def from_words(cls, data: Any) -> Any:
@@ -78,7 +79,7 @@ class TraceFile(Settings):
 
     @property
     def name(self) -> str:
-        """What to call it."""
+        """Returns its name in texts."""
         return Path(self.file).name
 
     def _text(self) -> str:
@@ -88,7 +89,7 @@ class TraceFile(Settings):
         return text
 
     def rate_plan(self, lasts_ns: int | None = None) -> dict[str, Any]:
-        """The rate as the plan has it: opportunities, or steps repeated until ``lasts_ns``."""
+        """Returns the rate as the plan has it: opportunities, or steps repeated until ``lasts_ns``."""
         rate: dict[str, Any] = _parsed(self._text(), self.format, lasts_ns)["rate"]
         return rate
 
@@ -97,24 +98,24 @@ class TraceFile(Settings):
         return int(_parsed(self._text(), self.format, None)["mean_bps"])
 
     def duration_ns(self) -> int:
-        """How long it is before it begins again, ns."""
+        """Returns how long it is before it begins again, ns."""
         return int(_parsed(self._text(), self.format, None)["duration_ns"])
 
     def rates_bps(self) -> list[int]:
-        """Every rate that it takes, bit/s; the mean of delivery opportunities."""
+        """Returns every rate that it takes, bit/s; the mean of delivery opportunities."""
         rate = self.rate_plan()
         return [bps for _, bps in rate["steps"]] if "steps" in rate else [self.mean_bps()]
 
     @property
     def is_opportunities(self) -> bool:
-        """Whether it lists when packets may leave, instead of rates."""
+        """Returns whether it lists when packets may leave, instead of rates."""
         return "opportunities" in self.rate_plan()
 
 
 def _read(file: str) -> str:
     path = shipped_traces().get(file, Path(file))
     try:
-        return read_input(path, LARGEST_TRACE_BYTES)
+        return read_trace(path, LARGEST_TRACE_BYTES)
     except (OSError, UnicodeDecodeError, UnfitInputError) as error:
         why = "is not text" if isinstance(error, UnicodeDecodeError) else str(error)
         if isinstance(error, OSError):
@@ -129,6 +130,6 @@ def _read(file: str) -> str:
 
 
 class Trace(Model):
-    """A rate as a trace tells it, repeated until the trial's end."""
+    """The rate of a trace, repeated until the trial's end."""
 
     trace: TraceFile

@@ -35,7 +35,7 @@ from streamgauge.units import Rate, Time
 
 __all__ = ["DISCIPLINES", "direction_in_words"]
 
-#: What each queue discipline is called in a sentence.
+#: Name of each queue discipline in a sentence.
 DISCIPLINES = {
     "droptail": "drop-tail",
     "nistnet": "NIST Net drop-tail",
@@ -49,13 +49,14 @@ DISCIPLINES = {
 
 
 def direction_in_words(direction: Direction) -> str:
-    """``loses 2 % at random, then 480 kbit/s behind a drop-tail queue of 10 kB, then 10 ms of delay``."""
+    """Returns ``loses 2 % at random, then 480 kbit/s behind a drop-tail queue of 10 kB, then 10 ms of
+    delay``."""
     parts = [_stage(stage) for stage in direction.chain()]
     return ", then ".join(parts) if parts else "a plain wire"
 
 
 def ports_in_words(ports: Sequence[int]) -> str:
-    """``port 80``, ``ports 80, 554 and 1755``; of one at least."""
+    """Returns ``port 80``, ``ports 80, 554 and 1755``; of one at least."""
     *before, last = map(str, ports)
     return f"ports {', '.join(before)} and {last}" if before else f"port {last}"
 
