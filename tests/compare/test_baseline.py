@@ -21,7 +21,7 @@ from streamgauge.errors import RecordError, ScenarioError
 FIVE = {seed: {"goodput": 1e6 + seed, "rebuffer_ratio": 0.01 * seed} for seed in range(1, 6)}
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(some=st.lists(cases("mine"), min_size=1, max_size=4))
 def test_it_comes_out_as_it_went_in(some: list[SubjectTrials], tmp_path: Path) -> None:
     file = tmp_path / "base.json"
@@ -34,7 +34,7 @@ def test_it_comes_out_as_it_went_in(some: list[SubjectTrials], tmp_path: Path) -
     assert load_baseline(file, label="mine") == kept
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(mine=cases("mine").filter(lambda one: bool(one.trials)))
 def test_it_is_compared_as_what_was_saved(mine: SubjectTrials, tmp_path: Path) -> None:
     """By conditions and seeds, as if both had been there at once."""

@@ -10,7 +10,7 @@ from comparisons import case, comparisons, two
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "documents"))
 
-from hypothesis import given, settings
+from hypothesis import given
 from junit_schema import checked, outcomes
 from streamgauge.cli.status import STATUS
 from streamgauge.compare import Comparison, answered, compare, say_value
@@ -22,7 +22,6 @@ from streamgauge.documents import junit_xml, plain
 from streamgauge.documents.markdown import MOST_BYTES
 
 
-@settings(deadline=None)
 @given(comparisons())
 def test_all_are_red_where_the_exit_status_is_not_0(found: Comparison) -> None:
     verdict = verdict_of(found)
@@ -37,7 +36,6 @@ def test_all_are_red_where_the_exit_status_is_not_0(found: Comparison) -> None:
     assert mark == STATUS[verdict.verdict]
 
 
-@settings(deadline=None)
 @given(comparisons())
 def test_a_summary_has_every_number_and_note(found: Comparison) -> None:
     text = summary_of(found).text()

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from streamgauge.compare.statistics import FEWEST_RESAMPLED, holm, paired, single, unpaired
 
@@ -15,7 +15,6 @@ samples = st.lists(finite, min_size=2, max_size=12)
 chances = st.lists(st.none() | st.floats(0, 1), max_size=12)
 
 
-@settings(deadline=None)
 @given(samples)
 def test_an_interval_holds_its_mean_and_more_data_do_not_change_the_answer(values: list[float]) -> None:
     found = single(values)
@@ -27,7 +26,6 @@ def test_an_interval_holds_its_mean_and_more_data_do_not_change_the_answer(value
     assert found.no_variation or 0 <= (found.probability or 0) <= 1
 
 
-@settings(deadline=None)
 @given(samples, st.floats(0.01, 100))
 def test_units_do_not_matter(values: list[float], scale: float) -> None:
     ours, theirs = single(values), single([scale * value for value in values])
@@ -35,7 +33,6 @@ def test_units_do_not_matter(values: list[float], scale: float) -> None:
     assert (ours.probability or 0) == pytest.approx(theirs.probability or 0, abs=2e-3)
 
 
-@settings(deadline=None)
 @given(samples)
 def test_what_is_turned_about_is_as_likely(values: list[float]) -> None:
     ours, theirs = single(values), single([-value for value in values])
@@ -45,7 +42,6 @@ def test_what_is_turned_about_is_as_likely(values: list[float]) -> None:
         assert (ours.probability or 0) == pytest.approx(theirs.probability or 0)
 
 
-@settings(deadline=None)
 @given(samples, st.floats(0, 1e6), st.floats(0, 1e6))
 def test_a_wider_margin_is_met_sooner(values: list[float], one: float, other: float) -> None:
     found = single(values)
@@ -54,7 +50,6 @@ def test_a_wider_margin_is_met_sooner(values: list[float], one: float, other: fl
     assert near is None or far is None or far <= near
 
 
-@settings(deadline=None)
 @given(st.lists(finite, min_size=1, max_size=12))
 def test_nothing_against_itself_is_equal_and_never_different(values: list[float]) -> None:
     found = paired(values, values)
@@ -63,7 +58,6 @@ def test_nothing_against_itself_is_equal_and_never_different(values: list[float]
     assert found.probability is None and found.within(1.0) is None
 
 
-@settings(deadline=None)
 @given(st.integers(2, 12))
 def test_no_variation_is_no_confidence(n: int) -> None:
     """The same difference in every pair has no error, and so no probability either."""
@@ -72,7 +66,6 @@ def test_no_variation_is_no_confidence(n: int) -> None:
     assert found.probability is None and found.within(1.0) is None
 
 
-@settings(deadline=None)
 @given(chances)
 def test_holm_corrects_upwards_in_order(values: list[float | None]) -> None:
     corrected = holm(values)
@@ -119,7 +112,6 @@ def test_two_samples_are_told_apart_no_more_often_than_said(n: int) -> None:
     assert false / 300 <= 0.08 and true / 300 >= 0.9
 
 
-@settings(deadline=None)
 @given(samples, samples)
 def test_unpaired_differences_turn_about(a: list[float], b: list[float]) -> None:
     ours, theirs = unpaired(a, b), unpaired(b, a)

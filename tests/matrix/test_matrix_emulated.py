@@ -164,7 +164,7 @@ def test_slips(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
         return capsys.readouterr().err
 
     assert "none of these kinds is emulated" in refused("matrix", "--kind", "tcp-reno", "--emulate", "1")
-    assert "--mode asks for emulated ones" in refused("matrix", "--mode", "both", "--emulate", "1")
+    assert "--mode emulates every kind" in refused("matrix", "--mode", "both", "--emulate", "1")
     assert "--emulate: is of the matrix alone" in refused(
         "hessler/ftp-no", "hessler/ftp-medium", "--emulate", "1"
     )

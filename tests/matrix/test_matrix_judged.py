@@ -11,9 +11,9 @@ import pytest
 from small_matrix import write
 from streamgauge.compare import SubjectTrials
 from streamgauge.matrix import JudgedMatrix, MatrixTrials, judged, matrix_of, sentences
+from streamgauge.matrix.answer import beaten_in_both
 from streamgauge.matrix.judged import MEASURES, undisturbed_of
 from streamgauge.matrix.running import begun
-from streamgauge.matrix.told import beaten_in_both
 
 
 def made(tmp_path: Path, read: Any, n: int = 8) -> JudgedMatrix:
@@ -63,7 +63,7 @@ def test_who_is_better_beyond_doubt_is_first(tmp_path: Path) -> None:
     assert "A viewer sees most of the film with Plain RTP (300" in told[0]
     assert "Neighbours lose least to A web server (20" in told[1]
     assert "1 of 2 systems take less beyond doubt, and Plain RTP takes more" in told[1]
-    assert "Nobody is best for viewer and neighbours: from Plain RTP" in told[2]
+    assert "No system is best for viewer and neighbours: from Plain RTP" in told[2]
     assert {one.evidence for one in sentences(found)} == {"overall", "neighbours", "front"}
 
 
@@ -76,9 +76,9 @@ def test_ties_are_ties(tmp_path: Path) -> None:
         for measure in ("shown_rate", "harm"):
             assert len(one.first(measure)) == 3 and not one.tells_apart(measure)
     told = [one.text for one in sentences(found)]
-    assert told[0].startswith("It is not decided with which system a viewer sees most")
-    assert told[1].startswith("It is not decided to which system neighbours lose least")
-    assert told[2] == "No winner on both is decided."
+    assert told[0].startswith("No system shows more of the film than the others")
+    assert told[1].startswith("No system does less harm to neighbours")
+    assert told[2] == "No winner on both metrics."
 
 
 def test_who_is_beaten_in_both_is_named(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_who_is_beaten_in_both_is_named(tmp_path: Path) -> None:
     assert beaten_in_both(found.overall[0]) == {"plain": "web", "file": "web"}
     assert (
         "A web server (300" in sentences(found)[2].text
-        and "beats every other in both" in sentences(found)[2].text
+        and "beats every other on both metrics" in sentences(found)[2].text
     )
 
 

@@ -142,7 +142,7 @@ def test_films_that_cannot_be_encoded(films: Path) -> None:
         asked(films / "silent.mp4", audio="64 kbit/s")
     with pytest.raises(MediaError, match="it has no pictures; name a file of video"):
         asked(films / "sound.mp4")
-    with pytest.raises(MediaError, match="no such video file; correct its path, or name what ships"):
+    with pytest.raises(MediaError, match="no such video file; correct its path, or use content that ships"):
         asked(films / "none.mp4")
 
 

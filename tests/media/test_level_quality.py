@@ -277,13 +277,13 @@ def test_a_player_that_never_showed_a_picture_had_a_black_screen(cache: Path, tm
 
     assert 0 < of_level_trial(Short(), "udp", ladder, name="short").frames_due < 100
 
-    for name, said in (("frame_shown", "which frames it showed"), ("level_sent", "which encodings it sent")):
+    for name, said in (("frame_shown", "the shown frames"), ("level_sent", "the sent encodings")):
         reason = pl.when(pl.col("name") == name).then(pl.lit("")).otherwise(pl.col("reason"))
 
         class Earlier(Dark):
             events = whole.events.with_columns(reason=reason.cast(whole.events.schema["reason"]))
 
-        with pytest.raises(MediaError, match=f"{said}, as those of earlier versions; run the trial again"):
+        with pytest.raises(MediaError, match=f"{said}, as in earlier versions. Run the trial again"):
             of_level_trial(Earlier(), "udp", ladder, name="earlier")
     with pytest.raises(MediaError, match="other rates than its scenario"):
         of_level_trial(whole, "udp", ladder[:1], name="another")
@@ -322,7 +322,7 @@ repetitions: {sim: 1}
         directory, trial = whole.directory, whole.trial
         events = pl.concat([whole.events, told])
 
-    with pytest.raises(MediaError, match="did not say from where in the media"):
+    with pytest.raises(MediaError, match="without reporting the position in the media"):
         of_level_trial(Changed(), "wm", ladder, name="wm", rates_alone=True)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from streamgauge.errors import CannotRunError, MediaError
 from streamgauge.media import Ladder, prepare_ladder, prepare_own_ladder, prepare_presentation
-from streamgauge.media.package import MANIFEST, PLAYLIST, Presentation, write_presentation
+from streamgauge.media.package import DATED_S, MANIFEST, PLAYLIST, Presentation, write_presentation
 
 pytestmark = pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="ffmpeg is not installed")
 
@@ -75,6 +75,8 @@ def test_the_same_again_is_kept_and_has_the_same_bytes(
 ) -> None:
     folder = prepare_presentation(ladder)
     assert prepare_presentation(ladder) == folder
+    # What a browser may keep depends on its age, and so is the same in every trial.
+    assert {file.stat().st_mtime for file in folder.iterdir()} == {DATED_S}
     before = {file.name: file.read_bytes() for file in folder.iterdir()}
     monkeypatch.setenv("STREAMGAUGE_CACHE", str(tmp_path))
     again = prepare_presentation(ladder)
@@ -99,14 +101,14 @@ def test_segments_of_unequal_length_have_times_and_no_numbers(tmp_path: Path) ->
     folder = prepare_presentation(ladder)
     assert Presentation.load(folder).index == "timeline"
     assert durations(folder / "media_0.m3u8") == [1, 2, 2]
-    with pytest.raises(MediaError, match=r"segments are 1 s to 2 s long, and by number all must be of one"):
+    with pytest.raises(MediaError, match=r"segments are 1 s to 2 s long. An index by number needs one"):
         prepare_presentation(ladder, index="number")
 
 
 def test_what_cannot_be_packaged_is_one_sentence(ladder: Path, tmp_path: Path) -> None:
     with pytest.raises(MediaError, match=r"nosuch: no such folder or file; name a ladder"):
         prepare_presentation(tmp_path / "nosuch")
-    with pytest.raises(MediaError, match=r"no content\.json in it, so it is no ladder"):
+    with pytest.raises(MediaError, match=r"it has no content\.json, so it is no ladder"):
         prepare_presentation(tmp_path)
     broken = tmp_path / "broken"
     shutil.copytree(ladder, broken)

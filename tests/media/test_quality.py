@@ -199,7 +199,7 @@ def test_a_player_that_said_nothing_and_anothers_player_are_told_apart(
         of_trial(Changed(), "video", clip)
     flows = [{**flow, "app": "external"} for flow in whole.trial["plan"]["flows"]]
     Changed.trial = {**whole.trial, "plan": {**whole.trial["plan"], "flows": flows}}
-    with pytest.raises(MediaError, match="another's player"):
+    with pytest.raises(MediaError, match="a third-party player"):
         of_trial(Changed(), "video", clip)
     assert flows_with_pictures(Changed.trial) == []
     assert prepare(clip).is_file()

@@ -162,7 +162,7 @@ def test_which_flows_say_their_segments() -> None:
 @pytest.mark.parametrize(
     ("trial", "flow", "said"),
     [
-        (Trial([]), "video", "said of no segment"),
+        (Trial([]), "video", "reported no shown segment"),
         (Trial([(0, 3e5)]), "nobody", "there is none of that name"),
         (Trial([(0, 3e5)], reason="chunk {}"), "video", "without the segment's rate or number"),
         (Trial([(NUMBERS, 3e5)]), "video", "segment 6 was shown, and it has 6"),

@@ -30,7 +30,7 @@ packets = st.lists(st.tuples(st.integers(0, 40), st.booleans(), st.booleans()), 
 
 
 @given(packets, st.floats(0, 4), st.floats(0, 4))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_gaps_and_bursts_by_walking(steps: list[Packet], one: float, other: float) -> None:
     """In any stretch, against the list of packets; a gap, a spacing and a burst are where they begin."""
     at, sent, own, first = 0, [], [], []
@@ -116,7 +116,7 @@ def test_the_buffer_is_full_when_play_begins() -> None:
     st.floats(0, 1),
     st.sampled_from([20_000, 200_000]),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_both_periods_by_walking(sent_s: list[float], full_s: float, share: float, rate_bps: int) -> None:
     """While the buffer fills and after: what is received and lost, by the rows of the record."""
     waited_s = share * full_s

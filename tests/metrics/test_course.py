@@ -26,7 +26,7 @@ def _ns(values: list[int]) -> np.ndarray:
     until=st.integers(1, LASTS + 5),
     cuts=st.sets(st.integers(0, LASTS + 5), max_size=12),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_a_stepped_value_is_its_mean_over_what_counts(
     edges: set[int], changes: dict[int, int], until: int, cuts: set[int]
 ) -> None:

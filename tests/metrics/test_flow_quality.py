@@ -28,7 +28,7 @@ sending = st.lists(st.tuples(st.integers(0, 9_000), st.integers(0, 9), st.intege
 
 
 @given(sending, st.sampled_from([2, 10]), st.sampled_from([None, ["2 s", "7 s"]]))
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_the_delays_tail_by_looking_at_each_packet(
     packets: list[tuple[int, int, int]], flows: int, window: list[str] | None
 ) -> None:
@@ -81,7 +81,7 @@ rates = st.lists(st.integers(0, 60), min_size=8, max_size=11)
 
 
 @given(rates, st.integers(2, 5))
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 def test_smoothness_has_nothing_to_do_with_samples_or_units(of: list[int], factor: int) -> None:
     sent = [packet for second, rate in enumerate(of) for packet in constant(0, rate, second, second + 1)]
     first = variation(sent)
@@ -206,7 +206,7 @@ def test_a_flow_that_fills_its_buffer_first() -> None:
 
 
 @given(st.integers(1, 40), st.integers(12, 150))
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 def test_a_constant_rate_buffers_at_it(rate: int, length: int) -> None:
     fast, steady = buffering(constant(0, rate, 0, length), length + 1)
     assert fast == pytest.approx(rate * 8224, rel=0.12)

@@ -157,7 +157,7 @@ def test_what_is_shown_counts_and_not_what_is_chosen() -> None:
 
 
 @given(rates, waits, st.booleans())
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_qoe_by_walking(of: Rates, stalls_ms: list[int], by_segment: bool) -> None:
     """However the levels are told, as long as segments are as long as the clip's."""
     found = measured(session(of, stalls_ms, by_segment), duration=90.0)
@@ -176,7 +176,7 @@ def test_qoe_by_walking(of: Rates, stalls_ms: list[int], by_segment: bool) -> No
 
 
 @given(st.sampled_from(LADDER), st.integers(1, 12), st.booleans())
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 def test_of_a_constant_level_qoe_is_the_level_less_the_wait(rate: int, count: int, by_segment: bool) -> None:
     found = measured(session([rate] * count, [0] * 12, by_segment))
     assert found.value("qoe_lin", "p0") == pytest.approx(1e3 * rate - 0.5 * 3e6 / count)
@@ -186,7 +186,7 @@ def test_of_a_constant_level_qoe_is_the_level_less_the_wait(rate: int, count: in
 
 
 @given(rates, st.randoms())
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_the_order_costs_changes_alone(of: Rates, random: Any) -> None:
     mixed = list(of)
     random.shuffle(mixed)
@@ -197,7 +197,7 @@ def test_the_order_costs_changes_alone(of: Rates, random: Any) -> None:
 
 
 @given(rates, st.integers(0, 11), st.integers(1, 5000))
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_more_waiting_is_worth_less(of: Rates, where: int, more_ms: int) -> None:
     place = 1 + where % max(1, len(of) - 1)
     waits_ms = [0] * 12
@@ -209,7 +209,7 @@ def test_more_waiting_is_worth_less(of: Rates, where: int, more_ms: int) -> None
 
 
 @given(rates, waits)
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 def test_stretches_of_qoe_add_up(of: Rates, stalls_ms: list[int]) -> None:
     found = measured(session(of, stalls_ms, True), duration=90.0)
     for metric in ("qoe_lin", "qoe_log"):
@@ -223,7 +223,7 @@ def test_stretches_of_qoe_add_up(of: Rates, stalls_ms: list[int]) -> None:
 
 
 @given(rates, st.integers(300, 9000))
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_instability_by_walking(of: Rates, lasts_ms: int) -> None:
     said = [
         (1.0 + place * lasts_ms / 1e3, "level_changed", 1e3 * rate, "bit/s") for place, rate in enumerate(of)
@@ -292,7 +292,7 @@ def test_players_that_ask_for_more_than_there_is_are_inefficient_too() -> None:
 
 
 @given(st.lists(st.sampled_from(LADDER), min_size=2, max_size=5), st.randoms())
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 def test_unfairness_is_a_share_and_knows_no_order(of: Rates, random: Any) -> None:
     mixed = list(of)
     random.shuffle(mixed)

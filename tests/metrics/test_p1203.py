@@ -69,7 +69,7 @@ def test_pauses_are_no_part_of_it() -> None:
     st.lists(st.tuples(st.integers(500, 9000), st.sampled_from([200e3, 600e3, 1e6])), min_size=1, max_size=6),
     st.lists(st.integers(1, 400), min_size=6, max_size=6),
 )
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_segments_follow_each_other_and_stalls_lie_between(
     of: list[tuple[int, float]], waits_ms: list[int]
 ) -> None:

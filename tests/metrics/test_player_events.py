@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from streamgauge.claims.names import METRICS
 from streamgauge.metrics import TrialMetrics, compute
-from streamgauge.metrics.said import Said
+from streamgauge.metrics.reported import ReportedEvents
 from streamgauge.systems.machines import MACHINES
 from streamgauge.systems.player_events import MEASURED
 from synthetic import EVENTS, SECOND, constant, record
@@ -57,6 +57,7 @@ CASES: dict[str, list[Event]] = {
     "no stall of frames": [*frames(1, 5), (0.0, "stall_count", 0.0)],
     "waits before it begins": [(0.5, "stall", None), (2.0, "resume", None), (1.0, "playout_start", 1.0)],
     "waits before its first frame": [(0.5, "stall", None), (2.0, "resume", None), *frames(1, 5)],
+    "a call that gives packets up": [(5.0, "unrepaired", 2.0), (6.0, "discarded", 1.0)],
     "late alone": [(5.0, "frame_late", 0.1)],
     "segments": [
         (1.0, "playout_start", 0.5), (0.0, "stall_count", 0.0), (1.0, "segment_shown", 900e3),
@@ -140,13 +141,13 @@ def test_metrics_look_at_no_event_that_is_not_in_the_table(monkeypatch: pytest.M
     looked: set[str] = set()
 
     def watched(method: str) -> None:
-        original = getattr(Said, method)
+        original = getattr(ReportedEvents, method)
 
-        def watching(self: Said, *arguments: Any) -> Any:
+        def watching(self: ReportedEvents, *arguments: Any) -> Any:
             looked.update(one for one in arguments if isinstance(one, str))
             return original(self, *arguments)
 
-        monkeypatch.setattr(Said, method, watching)
+        monkeypatch.setattr(ReportedEvents, method, watching)
 
     for method in ("of", "has", "units", "instants"):
         watched(method)
@@ -170,7 +171,7 @@ def tables() -> list[str]:
     """The page's tables as the code has them."""
     found = []
     for group, events in groupby(MEASURED.values(), lambda event: event.group):
-        rows = [f"## {group}\n", "| event | unit | when, and its value | metrics | if it is never said |",
+        rows = [f"## {group}\n", "| event | unit | time and value | metrics | without it |",
                 "|---|---|---|---|---|"]  # fmt: skip
         for event in events:
             feeds = ", ".join(f"`{metric}`" for metric in event.feeds)

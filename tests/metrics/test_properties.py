@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -51,7 +52,7 @@ def whole(made: SyntheticRecord, layer: str = "ip") -> SyntheticRecord:
 
 
 @given(records())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_what_is_sent_arrives_or_is_lost_or_is_held(made: SyntheticRecord) -> None:
     metrics = compute(whole(made, "payload"))
     for index, name in enumerate(metrics.flows):
@@ -66,7 +67,7 @@ def test_what_is_sent_arrives_or_is_lost_or_is_held(made: SyntheticRecord) -> No
 
 
 @given(records(), st.floats(0, DURATION), st.floats(0, DURATION))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_of_what_is_sent_no_more_gets_through(made: SyntheticRecord, one: float, other: float) -> None:
     """In any stretch, against the rows: what was sent in it, of that what arrived and what was lost."""
     metrics = compute(made)
@@ -97,7 +98,7 @@ def test_of_what_is_sent_no_more_gets_through(made: SyntheticRecord, one: float,
 
 
 @given(st.lists(st.tuples(st.integers(0, 150), st.booleans()), max_size=60))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_time_that_a_flow_sends_by_walking(packets: list[tuple[int, bool]]) -> None:
     """Packets at least 10 ms apart: gaps of at most 1 s count, and for the last of a run its mean gap."""
     at = {50 * place: mine for place, mine in packets}
@@ -127,7 +128,7 @@ def test_a_burst_is_measured_over_its_own_time() -> None:
 
 
 @given(records())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_window_is_the_sum_of_its_parts(made: SyntheticRecord) -> None:
     metrics = compute(made)
     grid = metrics.grid
@@ -145,7 +146,7 @@ def test_a_window_is_the_sum_of_its_parts(made: SyntheticRecord) -> None:
 
 
 @given(records())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_counts_by_samples_are_counts_by_rows(made: SyntheticRecord) -> None:
     """Against the rows themselves, without samples."""
     metrics = compute(made)
@@ -168,7 +169,7 @@ def test_counts_by_samples_are_counts_by_rows(made: SyntheticRecord) -> None:
 
 
 @given(records())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_queue_depth_is_within_the_limit_and_matches_what_arrivals_saw(made: SyntheticRecord) -> None:
     metrics = compute(whole(made))
     series = metrics.series("queue", "bottleneck")
@@ -201,7 +202,6 @@ def test_jain_lies_between_one_taker_and_an_even_share(x: list[float], scale: fl
 
 
 @given(st.lists(st.integers(0, 6), min_size=2, max_size=12).filter(lambda x: len(set(x)) > 1))
-@settings(deadline=None)
 def test_rank_correlation_as_scipy_has_it(x: list[int]) -> None:
     from scipy.stats import spearmanr
 
@@ -282,8 +282,6 @@ def test_a_byte_is_goodput_once(first_arrives: bool) -> None:
     sent: list[Any] = [Sent(1.0, 0, 1000, seq=5000), Sent(2.0, 0, 1000, seq=5000, flags=1)]
     made = record(sent, flows=["tcp"], duration_s=4.0, limit_bytes=10_000)
     if not first_arrives:
-        import polars as pl
-
         first = pl.col("pkt") == 0
         rows = made.packets.filter(~(first & (pl.col("stage") == 2))).with_columns(
             fate=pl.when(first & (pl.col("stage") == 1)).then(1).otherwise("fate").cast(pl.UInt8),
@@ -293,7 +291,23 @@ def test_a_byte_is_goodput_once(first_arrives: bool) -> None:
     metrics = compute(made)
     assert metrics.value("goodput", "tcp") * 4 / 8 == 1000
     assert metrics.value("retransmitted", "tcp") == 0.5
+    assert metrics.value("unrepaired", "tcp") == 0
     assert metrics.value("lost_packets", "tcp") == (0 if first_arrives else 1)
+
+
+def test_what_no_retransmission_brought_is_unrepaired() -> None:
+    """Of three packets one is lost for good, and one arrives when it is sent again."""
+    sent: list[Any] = [Sent(at, 0, 1000, seq=int(5000 * at)) for at in (1.0, 1.2, 1.4)]
+    sent.append(Sent(2.0, 0, 1000, seq=6000, flags=1))
+    made = record(sent, flows=["udp"], duration_s=4.0, limit_bytes=10_000)
+    lost = pl.col("pkt").is_in([0, 1])
+    rows = made.packets.filter(~(lost & (pl.col("stage") == 2))).with_columns(
+        fate=pl.when(lost & (pl.col("stage") == 1)).then(1).otherwise("fate").cast(pl.UInt8),
+        t_out=pl.when(lost & (pl.col("stage") == 1)).then(None).otherwise("t_out"),
+    )
+    metrics = compute(dataclasses.replace(made, packets=rows))
+    assert metrics.value("lost_packets", "udp") == 2
+    assert metrics.value("unrepaired", "udp") == pytest.approx(1 / 3)
 
 
 def test_sequence_numbers_wrap() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from streamgauge.metrics import compute
 from streamgauge.metrics.course import stepped
@@ -41,7 +41,6 @@ changes = st.lists(st.tuples(st.integers(0, 100), st.integers(0, 50)), min_size=
 
 
 @given(changes, st.integers(1, 110))
-@settings(deadline=None)
 def test_a_held_value_by_walking(said: list[tuple[int, int]], until: int) -> None:
     said = sorted(dict(said).items())
     times, values = (np.array(column) for column in zip(*said, strict=True))

@@ -72,7 +72,7 @@ pauses = st.lists(st.integers(0, 20_000), max_size=6, unique=True).map(
 
 
 @given(gaps, st.none() | st.integers(1, 20_000), pauses)
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_the_frozen_share_is_a_share(of: list[int], media_end_ms: int | None, actions: list[Any]) -> None:
     times = np.cumsum(of) / 1e3
     said: list[Said] = [(float(t), "frame_shown", float(i), "1") for i, t in enumerate(times) if t < 20]
@@ -97,7 +97,7 @@ COMMANDS = {"system": {"server": "a", "player": "b"}, "clip": "carphone-550k"}
     st.lists(st.tuples(st.integers(0, 400), st.integers(0, 200)), min_size=1, max_size=60),
     st.booleans(),
 )
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_behind_live_by_walking(late_ms: int, steps: list[tuple[int, int]], ours: bool) -> None:
     """A player that begins late, stalls and skips at will; its frames, one pass a second, run on."""
     said, number, at_ms, expected = [], 0, 500 + late_ms, []
@@ -209,7 +209,7 @@ def test_what_is_before_play_began_is_start_up_and_no_stall() -> None:
 
 
 @given(st.dictionaries(st.integers(0, 19_000), st.booleans(), max_size=24), st.integers(0, 19_000))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_stalls_are_disjoint_and_within_the_session(whens: dict[int, bool], start: int) -> None:
     stall, resume = ([at for at, is_stall in whens.items() if is_stall is which] for which in (True, False))
     said: list[Said] = [(start / 1e3, "playout_start", 0.5, "s"), (0.0, "stall_count", 0.0, "1")]

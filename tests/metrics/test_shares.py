@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from streamgauge.cli import main
 from streamgauge.metrics import compute, harm, max_min
@@ -150,7 +150,6 @@ def test_harm_as_defined() -> None:
 
 
 @given(st.floats(1e-3, 1e6), st.floats(1e-3, 1e6), st.booleans())
-@settings(deadline=None)
 def test_harm_is_none_to_all_where_company_makes_worse(x: float, y: float, more: bool) -> None:
     alone, beside = (max(x, y), min(x, y)) if more else (min(x, y), max(x, y))
     found = harm(alone, beside, more_is_better=more)

@@ -137,7 +137,7 @@ def test_who_shows_nothing_has_no_freezes_to_count() -> None:
 
 
 @given(st.lists(st.integers(1, 400), min_size=2, max_size=120), st.integers(0, 2000))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_freezes_by_walking(gaps_ms: list[int], tail_ms: int) -> None:
     shown = np.cumsum(np.array(gaps_ms, dtype=np.int64)) * 1_000_000
     found = freezes(shown, int(shown[-1]) + tail_ms * 1_000_000, Spans.none())
@@ -162,7 +162,6 @@ def made(of: list[tuple[int, int]]) -> Spans:
 
 
 @given(spans, spans, st.lists(st.integers(-10, 11_000), max_size=10))
-@settings(deadline=None)
 def test_spans_by_counting(of: list[tuple[int, int]], others: list[tuple[int, int]], at: list[int]) -> None:
     inside = np.zeros(12_000, dtype=bool)
     for low, high in of:

@@ -56,6 +56,7 @@ def test_every_named_metric_can_be_measured() -> None:
     said = {
         "tcp_cwnd": "B", "tcp_srtt": "s", "rtt": "s", "playout_start": "s", "frame_shown": "1", "buffer": "s",
         "rudp_cwnd": "B", "rudp_rto": "s", "overbuffer": "s", "thinning": "1", "frame_late": "s",
+        "unrepaired": "1", "discarded": "1",
         "stall": "1", "resume": "s", "transfer_complete": "s", "level_changed": "bit/s", "estimate": "bit/s",
     }  # fmt: skip
     rows = [(10**9, "a", name, 1.0, unit, "") for name, unit in said.items()]

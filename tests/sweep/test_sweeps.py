@@ -265,7 +265,7 @@ def test_a_metric_that_there_is_not(metric: str, why: str, folder: Path) -> None
 
 
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=3))
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 def test_every_combination_once(tmp_path_factory: pytest.TempPathFactory, sizes: list[int]) -> None:
     addresses = ("path.down.rate", "path.up.delay", "until.time")
     units = ("Mbit/s", "ms", "s")

@@ -167,9 +167,7 @@ def synthetic(parameters: ModelParameters) -> list[ObservedStream]:
         tcp_yield=st.floats(0.2, 1),
     )
 )
-@settings(
-    max_examples=2, deadline=None, phases=[Phase.generate]
-)  # a fit takes seconds: none to spare to shrink
+@settings(max_examples=2, phases=[Phase.generate])  # a fit takes seconds: none to spare to shrink
 def test_what_was_put_in_is_found_again(true: ModelParameters) -> None:
     seen = synthetic(true)
     found = fit(seen)

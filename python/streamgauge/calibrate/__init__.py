@@ -1,4 +1,4 @@
-"""What the emulator does on this machine, here and now, against what is asked of it."""
+"""The emulator's measured behaviour on this machine, here and now, against its settings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["CalibrationProgress", "busy", "calibrate"]
 
 
 def __getattr__(name: str) -> object:
-    """A public name, imported at its first use (PEP 562): the worker needs none of it."""
+    """Returns a public name, imported at its first use (PEP 562): the worker needs none of it."""
     if name not in __all__:
         raise AttributeError(f"module 'streamgauge.calibrate' has no attribute {name!r}")
     return getattr(importlib.import_module("streamgauge.calibrate.run"), name)

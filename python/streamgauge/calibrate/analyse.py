@@ -1,4 +1,4 @@
-"""From the kernel's stamps at the two ends to numbers. Nothing here knows what the emulator says of itself.
+"""Computes numbers from the kernel's stamps at the two ends. Nothing here uses the emulator's own reports.
 
 Times are ns of one clock, as float64 or int64 arrays with one entry a packet, in the order sent; NaN where a
 packet was not seen.
@@ -29,17 +29,17 @@ class Flight:
 
     @property
     def arrived(self) -> NDArray[np.bool_]:
-        """Which came through, of those that were sent."""
+        """Returns the sent packets that arrived."""
         return np.isfinite(self.received) & np.isfinite(self.sent)
 
     @property
     def left(self) -> NDArray[np.bool_]:
-        """Which were sent."""
+        """Returns which were sent."""
         return np.isfinite(self.sent)
 
 
 def service_ns(frame: int, rate_bps: float) -> float:
-    """How long a frame of so many bytes takes at a rate."""
+    """Returns the time of a frame of `frame` bytes at a rate, ns."""
     return frame * 8e9 / rate_bps
 
 
@@ -49,15 +49,15 @@ def one_way_s(flight: Flight) -> Array:
 
 
 def saturated_rate(flight: Flight, rate_bps: float, skip: float = 0.05) -> tuple[float, float, int]:
-    """The rate of a link that was never idle, and how finely that can be told.
+    """Returns the rate of a link that was never idle, and the resolution of that.
 
-    The line through the receiver's stamps: departures of a busy link lie one service time apart, so what each
-    stamp deviates from such a grid is noise plus the rate's error times the time passed. The medians of the
-    deviations in the first and last third, which single late packets do not move, give the slope.
+    The line through the receiver's stamps: departures of a busy link lie one service time apart, which makes
+    each stamp's deviation from such a grid noise plus the rate's error times the time passed. The medians of
+    the deviations in the first and last third, which single late packets do not move, give the slope.
 
     Args:
         flight: offered faster than `rate_bps` throughout.
-        rate_bps: what was asked for.
+        rate_bps: the configured rate.
         skip: share of the packets left out at the start, while the queue fills.
 
     Returns:
@@ -81,14 +81,14 @@ def saturated_rate(flight: Flight, rate_bps: float, skip: float = 0.05) -> tuple
 
 
 def robust_deviation(values: Array) -> float:
-    """A standard deviation from the quartiles, which outliers do not move."""
+    """Returns a standard deviation from the quartiles, which outliers do not move."""
     low, high = np.quantile(values, [0.25, 0.75])
     return float(high - low) / 1.349
 
 
 def departure_errors_s(flight: Flight, rate_bps: float, delay_s: float) -> Array:
-    """What each packet left late by, s: the receiver's stamp less the departure of an ideal link of that rate
-    and delay, which takes packets in when the sender's stamps say."""
+    """Returns the lateness of each packet, s: the receiver's stamp less the departure of an ideal link of
+    that rate and delay, which takes packets in at the sender's stamps."""
     service = service_ns(flight.frame, rate_bps)
     sent = flight.sent[flight.left]
     # free(n) = max(free(n-1), sent(n)) + service: a running maximum of sent(n) - n * service.
@@ -118,7 +118,8 @@ def most_held(flight: Flight, delay_s: float = 0.0) -> tuple[int, int]:
 
 
 def loss_runs(flight: Flight) -> tuple[int, int, list[int], list[int]]:
-    """(sent, lost, lengths of runs of lost packets, lengths of runs that came), whole runs only."""
+    """Returns (sent, lost, lengths of runs of lost packets, lengths of runs that arrived), whole runs
+    only."""
     lost = ~flight.arrived[flight.left]
     edges = np.flatnonzero(np.diff(lost.astype(np.int8)))
     lengths = np.diff(edges)
@@ -135,7 +136,8 @@ def bernoulli_bound(probability: float, packets: int) -> float:
 
 
 def geometric_bound(mean: float, runs: int) -> float:
-    """Half width of the interval of the mean of so many geometric run lengths of mean `mean`, in packets."""
+    """Returns the half width of the interval of the mean of `runs` geometric run lengths of mean `mean`, in
+    packets."""
     return CONFIDENCE_Z * math.sqrt(mean * (mean - 1)) / math.sqrt(max(runs, 1))
 
 
@@ -148,7 +150,8 @@ def renewal_bound(good: float, bad: float, packets: int) -> float:
 
 
 def step_time(flight: Flight, before_bps: float, after_bps: float) -> float:
-    """When a saturated link changed from one rate to the other, ns: where the two lines of departures meet.
+    """Returns when a saturated link changed from one rate to the other, ns: where the two lines of departures
+    meet.
 
     Each line has the slope asked for and the position of the median deviation from it.
     """

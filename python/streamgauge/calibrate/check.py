@@ -13,7 +13,7 @@ RowVerdict = Literal["pass", "fail", "inconclusive", "skipped"]
 
 @dataclass(frozen=True, kw_only=True)
 class CalibrationRow:
-    """What was asked for, what the stamps say, and how far apart the two may lie.
+    """The configured value, the measured one, and their largest valid distance.
 
     `error` is measured - asked, in `error_unit`, or relative where that is a percentage. `bound` is its
     largest magnitude, or a (least, largest) pair with None for no limit.
@@ -26,7 +26,7 @@ class CalibrationRow:
     measured: float | None
     bound: Bound
     relative: bool = False
-    """The error is a percentage of what was asked for."""
+    """The error is a percentage of the configured value."""
     resolution: float | None = None
     """Standard error of the error, in its unit; None where counts are exact or the bound has it in it."""
     n: int | None = None
@@ -44,19 +44,19 @@ class CalibrationRow:
 
     @property
     def error_unit(self) -> str:
-        """Of the error, the bound and the resolution."""
+        """Returns the unit of the error, the bound and the resolution."""
         return "%" if self.relative else self.unit
 
     @property
     def interval(self) -> tuple[float | None, float | None]:
-        """The bound as least and largest error."""
+        """Returns the bound as least and largest error."""
         if isinstance(self.bound, tuple):
             return self.bound
         return (-self.bound, self.bound)
 
     @property
     def verdict(self) -> RowVerdict:
-        """Pass if the error is within the bound; inconclusive if it cannot be told that finely."""
+        """Returns pass if the error is within the bound; inconclusive if the resolution is too coarse."""
         if self.skipped is not None:
             return "skipped"
         error = self.error

@@ -19,7 +19,7 @@ _LEAST = 1e-3
 
 
 def figure(calibration: Mapping[str, Any]) -> DrawnFigure:
-    """Both panels as one description."""
+    """Returns both panels as one description."""
     rows: list[tuple[Any, ...]] = []
     drawn = calibration["distributions"]
     for name, kind in ((EMULATOR, "departure_error"), (WIRE, "unshaped")):
@@ -72,7 +72,8 @@ def share_of_bound(row: Mapping[str, Any]) -> float | None:
         return 0.0
     if edge:
         return abs(float(error) / float(edge))
-    # No more than what was asked for: that is the bound. Nothing at all, and something: drawn at the far end.
+    # No more than the configured value: that is the bound. Nothing at all, and something: drawn at the far
+    # end.
     asked = row["asked"]
     return float(row["measured"] / asked) if asked else 30.0
 

@@ -1,8 +1,8 @@
 """The kernel's own queueing disciplines in the emulator's place, for comparisons.
 
 A bridge joins the router's two interfaces, or, where the kernel has none, a redirection of all that either
-receives; the discipline stands at the one towards the client. A shaper on the sender's own interface would be
-no bottleneck: the sender's small queues would push back.
+receives; the discipline is at the one towards the client. A shaper on the sender's own interface would be no
+bottleneck: the sender's small queues would push back.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def forwarding(lines: list[str], engine: str) -> Iterator[None]:
             _tc(lines, engine)
             yield
         finally:
-            # Not there if the kernel has no such discipline; the error of adding it has said so.
+            # It is missing if the kernel has no such discipline; the error of adding it was raised already.
             with suppress(TrialBrokenError):
                 _tc(["qdisc del dev client root"], engine)
 
@@ -75,7 +75,7 @@ def _redirected(engine: str) -> Iterator[None]:
         yield
     finally:
         for interface in ENDS:
-            # The second is not there if the first could not be set up; that error has been told.
+            # The second is missing if the first could not be set up; that error was raised already.
             with suppress(TrialBrokenError):
                 _tc([f"qdisc del dev {interface} ingress"], engine)
 

@@ -1,4 +1,4 @@
-"""What a calibration sends through which path: passes as plain data.
+"""Traffic and path of a calibration: passes as plain data.
 
 Each pass is one run of the emulator, as in a trial, with one load that the engine's gauge offers at the
 server's end. The rows that come of them are in `streamgauge.calibrate.rows`.
@@ -49,16 +49,16 @@ class Pass:
 
     @property
     def packets(self) -> int:
-        """How many are offered."""
+        """Returns how many are offered."""
         return max(1, round(self.packets_per_s * self.seconds))
 
     @property
     def wall_s(self) -> float:
-        """How long it takes, s, without what starting takes."""
+        """Returns how long it takes, s, without the start-up."""
         return self.after_s + self.packets / self.packets_per_s + self.linger_s
 
     def plan(self, seed: int) -> dict[str, Any]:
-        """The plan of its trial."""
+        """Returns the plan of its trial."""
         return {
             "scenario": f"calibrate/{self.name}",
             "seed": seed,
@@ -69,13 +69,13 @@ class Pass:
 
 
 def bottleneck(rate: Any, limit: dict[str, int]) -> dict[str, Any]:
-    """The stage; `rate` in bit/s, or as in the plan."""
+    """Returns the stage; `rate` in bit/s, or as in the plan."""
     spec = {"rate": {"constant": rate} if isinstance(rate, int) else rate, "queue": {"droptail": limit}}
     return {"name": "bottleneck", "kind": {"bottleneck": spec}}
 
 
 def delay(seconds: float, jitter: dict[str, Any] | None = None) -> dict[str, Any]:
-    """The stage."""
+    """Returns the stage."""
     kind: dict[str, Any] = {"delay": round(seconds * 1e9)}
     if jitter is not None:
         kind["jitter"] = {"distribution": jitter}
@@ -83,12 +83,12 @@ def delay(seconds: float, jitter: dict[str, Any] | None = None) -> dict[str, Any
 
 
 def loss(model: dict[str, Any]) -> dict[str, Any]:
-    """The stage."""
+    """Returns the stage."""
     return {"name": "loss", "kind": {"loss": {"model": model}}}
 
 
 def passes(*, quick: bool) -> list[Pass]:
-    """All of them, in order. `quick` takes a third of the time and says less."""
+    """Returns all of them, in order. `quick` takes a third of the time and is less precise."""
     short = 0.3 if quick else 1.0
     found = [
         Pass(name="unshaped", down=[], bare=True, packets_per_s=1000, frame=1042, seconds=1.5 * short),
@@ -141,7 +141,7 @@ def passes(*, quick: bool) -> list[Pass]:
             Pass(
                 name=f"limit-{name}",
                 down=[bottleneck(1_000_000, limit)],
-                # All at once: twice what fits, long before the first has left.
+                # All at once: twice the capacity, long before the first has left.
                 packets_per_s=1_000_000,
                 burst=100,
                 frame=LIMIT_FRAME,

@@ -1,7 +1,7 @@
 """The rows of a calibration, from the stamps of its passes, and their bounds.
 
 Bounds are StreamGauge's own targets where the emulator has SCHED_FIFO, and those of a trial's validity
-verdict where it has not: nobody promises microseconds from the normal class. Statistics are held against the
+verdict where it has not: the normal class guarantees no microseconds. Statistics are compared with the
 interval that an honest instrument leaves once in a thousand times. See docs/calibrate.md.
 """
 
@@ -27,11 +27,11 @@ RATE_BOUND_PERCENT = 0.02
 CEILING_TARGET = 40_000
 CPU_TARGET_US = 3.6
 OFFERED_SHARE = 0.97
-"""A sender that offered less of the packet rate asked of it says nothing about that rate."""
+"""A sender below this share of the configured packet rate is no measurement of that rate."""
 
 
 @dataclass(frozen=True)
-class Limits:
+class RowLimits:
     """Bounds that depend on the scheduling class, us."""
 
     departure_p50: float
@@ -40,13 +40,13 @@ class Limits:
     probe_p99: float
 
 
-FIFO = Limits(departure_p50=5, departure_p99=50, probe_p50=60, probe_p99=60)
-NORMAL = Limits(departure_p50=500, departure_p99=500, probe_p50=500, probe_p99=500)
+FIFO = RowLimits(departure_p50=5, departure_p99=50, probe_p50=60, probe_p99=60)
+NORMAL = RowLimits(departure_p50=500, departure_p99=500, probe_p50=500, probe_p99=500)
 
 
 @dataclass(frozen=True)
 class CalibrationResults:
-    """What the passes left."""
+    """Results of the passes."""
 
     passes: Mapping[str, Pass]
     results: Mapping[str, Mapping[str, Any]]
@@ -54,14 +54,14 @@ class CalibrationResults:
     is_fifo: bool
 
     def flight(self, name: str) -> Flight:
-        """A pass's stamps, ns since its own t = 0."""
+        """Returns a pass's stamps, ns since its own t = 0."""
         table = pl.read_csv(self.folder / f"{name}.csv")
         t0 = self.results[name]["t0_monotonic_ns"]
         sent, received = ((table[column] - t0).cast(pl.Float64).to_numpy() for column in table.columns[1:3])
         return Flight(sent, received, self.passes[name].frame)
 
     def why_missing(self, name: str) -> str | None:
-        """Why a pass says nothing, if so."""
+        """Returns why a pass has no usable result, if so."""
         result = self.results.get(name)
         if result is None:
             return "it was left out"
@@ -69,8 +69,8 @@ class CalibrationResults:
         return None if failed is None else str(failed)
 
     @property
-    def limits(self) -> Limits:
-        """The bounds that hold here."""
+    def limits(self) -> RowLimits:
+        """Returns the bounds that hold here."""
         return FIFO if self.is_fifo else NORMAL
 
 
@@ -84,7 +84,7 @@ class Calibrated:
 
 
 def rows(measured: CalibrationResults) -> Calibrated:
-    """Every row that the passes give; none of a pass that was not asked for."""
+    """Returns every row that the passes give; none of a pass that was not asked for."""
     ran = measured.passes.keys()
     unshaped_s = errors_s = np.empty(0)
     found: list[CalibrationRow] = []
@@ -228,7 +228,7 @@ def _jitter(
         for share in JITTER_SHARES
     ]
     excess = [abs(a - b) / bound for a, b, bound in zip(seen, asked, bounds, strict=True)]
-    # The quantile that uses up most of its own interval stands for all.
+    # The quantile that uses up most of its own interval represents all.
     worst = max(range(len(excess)), key=lambda place: -1 if math.isnan(excess[place]) else excess[place])
     yield CalibrationRow(
         id=row.id,
@@ -255,7 +255,7 @@ def _limits(measured: CalibrationResults) -> Iterator[CalibrationRow]:
         unit="packets",
         asked=float(passes.LIMIT_PACKETS),
         measured=float(held),
-        # Whoever leaves while the burst comes in makes room: seen from outside that may be one more.
+        # A packet that leaves while the burst arrives makes room: seen from outside that may be one more.
         bound=float(min(gone, 1)),
         n=held,
     )
@@ -357,7 +357,7 @@ def _order(measured: CalibrationResults) -> Iterator[CalibrationRow]:
 
 
 def _ceiling(measured: CalibrationResults) -> Iterator[CalibrationRow]:
-    """The largest packet rate that came through whole, and what a packet cost there."""
+    """Yields the largest packet rate without loss, and the cost of a packet there."""
     best, steps = None, []
     for name, result in measured.results.items():
         if not name.startswith("ceiling"):

@@ -32,7 +32,7 @@ from streamgauge.record.provenance import collect
 
 WORKER = "streamgauge.calibrate.worker"
 STARTING_S = 0.25
-"""What starting the emulator and the gauge adds to each pass, for the progress bar."""
+"""Start-up time of the emulator and the gauge in each pass, for the progress bar."""
 BUSY = 0.5
 """Load average per processor from which on the machine counts as busy."""
 
@@ -59,21 +59,21 @@ def calibrate(
     """Measures the emulator here and now, and keeps the result as the machine's certificate.
 
     Args:
-        way: "root" or "user"; by who we are if None; "virtual", or "virtual:2", in a virtual machine, of
-            which no certificate is kept: its time is nobody else's.
-        quick: a third of the time, and so wider intervals.
+        way: "root" or "user"; by the current user if None; "virtual", or "virtual:2", in a virtual machine,
+            without a stored certificate: its time is its own.
+        quick: a third of the time, and wider intervals.
         only: names of the passes to run (`streamgauge.calibrate.passes`); all if None. Some are not a
             certificate, and not kept.
         sabotage: faults for our own mutation tests; a sabotaged calibration is never kept.
-        say: takes a line about what is being waited for.
-        told: takes how far it is.
+        say: receives a line about the current wait.
+        told: receives the progress.
         store: keep the result as the machine's certificate.
 
     Returns:
         The calibration as docs/calibrate.md describes it, schema `streamgauge.calibration/1`.
 
     Raises:
-        CannotRunError: if this machine cannot; the message says why and the remedy.
+        CannotRunError: if this machine cannot; the message has the reason and the remedy.
         TrialBrokenError: if a process of ours died meanwhile.
     """
     todo = [one for one in passes(quick=quick) if only is None or one.name in only]
@@ -117,7 +117,7 @@ def calibrate(
 
 @dataclass(frozen=True)
 class Done:
-    """What was run, and under which conditions."""
+    """The finished passes, and their conditions."""
 
     passes: dict[str, Pass]
     results: dict[str, dict[str, Any]]
@@ -131,7 +131,7 @@ class Done:
 
     @property
     def is_fifo(self) -> bool:
-        """Whether the emulator had a real-time class."""
+        """Returns whether the emulator had a real-time class."""
         return str(self.class_["class"]).startswith("SCHED_FIFO")
 
 
@@ -204,7 +204,7 @@ def run_passes(
 
 
 def busy() -> str | None:
-    """What to say of a machine that has other work; None if it is quiet."""
+    """Returns the warning for a machine that has other work; None if it is quiet."""
     load, processors = os.getloadavg()[0], os.cpu_count() or 1
     if load < BUSY * processors:
         return None
@@ -224,7 +224,7 @@ def stolen_s() -> float:
 
 
 SHARES = (*(n / 100 for n in range(1, 98)), *(1 - 10 ** (-n / 20) for n in range(31, 61)))
-"""Of the quantiles kept: every hundredth, then evenly in the logarithm of the tail to 0.999."""
+"""Places of the kept quantiles: every hundredth, then evenly in the logarithm of the tail to 0.999."""
 
 
 def _distributions(calibrated: Calibrated) -> dict[str, Any]:
@@ -249,7 +249,7 @@ def _kept(one: Pass, result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Without what JSON cannot say."""
+    """Returns the value without numbers that JSON cannot express."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, Mapping):

@@ -30,7 +30,7 @@ GIVE_UP_AFTER = 2
 
 
 class UnknownPathError(TrialBrokenError):
-    """This engine does not know what a pass asks for."""
+    """This engine does not support a pass."""
 
 
 def main() -> int:
@@ -40,7 +40,7 @@ def main() -> int:
 
 
 def run(request: dict[str, Any]) -> dict[str, Any]:
-    """All passes; ``{"passes": {name: ...}}``."""
+    """Returns all passes; ``{"passes": {name: ...}}``."""
     (WORK / "bin").mkdir(parents=True)
     engine = str(WORK / "bin" / "streamgauge-engine")
     shutil.copy2(request["engine"], engine)
@@ -67,7 +67,7 @@ def run(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def lay_bare_wire(engine: str) -> None:
-    """A veth from end to end past the emulator: what the ends' own stamps cost is measured on it."""
+    """Lays a veth from end to end past the emulator: it measures the cost of the ends' own stamps."""
     net.run(
         ["ip", "-n", "server", "link", "add", BARE, "type", "veth", "peer", "name", BARE, "netns", "client"]
     )
@@ -77,7 +77,7 @@ def lay_bare_wire(engine: str) -> None:
 
 
 def run_pass(one: Pass, request: dict[str, Any], engine: str) -> dict[str, Any]:
-    """One of them; its stamps go to ``NAME.csv`` in the request's folder."""
+    """Runs one of them; its stamps are written to ``NAME.csv`` in the request's folder."""
     if one.bare or one.kernel:
         with forwarding(one.kernel, engine) if one.kernel else nullcontext():
             t0_ns = time.monotonic_ns() + LEAD_NS
@@ -155,7 +155,11 @@ def run_gauge(one: Pass, request: dict[str, Any], engine: str, start_ns: int) ->
     file = WORK / "gauge.json"
     file.write_text(json.dumps(config), encoding="utf-8")
     done = subprocess.run(
-        [engine, "gauge", "--config", str(file)], capture_output=True, text=True, check=False
+        [engine, "gauge", "--config", str(file)],
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        check=False,
     )
     if done.returncode != 0:
         raise TrialBrokenError(f"the gauge failed: {done.stderr.strip() or done.returncode}.")

@@ -1,4 +1,4 @@
-"""Comparing: which subject behaves best when the network gets tight, by how much, with what confidence."""
+"""Comparing: the best subject under congestion, by how much, with what confidence."""
 
 from streamgauge.compare.answer import answered
 from streamgauge.compare.comparison import ComparedRow, Comparison, DifferenceVerdict, SubjectTrials

@@ -1,5 +1,5 @@
-"""What came of a comparison, in sentences: who serves the viewer best, by how much, how sure, and at whose
-cost."""
+"""Result of a comparison, in sentences: the best subject for the viewer, by how much, how sure, and at the
+cost of which others."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ __all__ = [
 ]
 
 MANY = 6
-"""Of more subjects a sentence names the best alone, and a table has a line for each."""
+"""With more subjects a sentence names the best alone, and a table has a line for each."""
 _FEW = 3
-"""So many subjects of one metric are named."""
+"""Most subjects of one metric that are named."""
 WEIGHED = "qoe_lin"
-"""The metric that weighs what viewers see of adaptive players."""
+"""The metric that weighs the whole experience of adaptive players' viewers."""
 _MODE = {"sim": "simulated", "emu": "emulated"}
 
 
 def answered(found: Comparison) -> Comparison:
-    """The comparison with its answer."""
+    """Returns the comparison with its answer."""
     return replace(found, answer=tuple(sentences(found)))
 
 
 def sentences(found: Comparison) -> list[str]:
-    """The verdict in a sentence, then for each scenario what each side says of each subject against the
-    baseline, then what was not comparable."""
+    """Returns the verdict in a sentence, then for each scenario the view of each side on each subject against
+    the baseline, then the incomparable ones."""
     if not found.scenarios:
         return list(found.not_comparable)
     if len(found.subjects) == 1:
@@ -47,9 +47,9 @@ def sentences(found: Comparison) -> list[str]:
 
 
 def best_for_viewer(found: Comparison, scenario: str, mode: str) -> str | None:
-    """The subject that serves the viewer best in a scenario: it is better than every other beyond doubt in
-    one of the viewer's metrics at least, and worse in none; without such metrics, by those of the flow. None
-    if none is."""
+    """Returns the subject that serves the viewer best in a scenario: it is better than every other beyond
+    doubt in one of the viewer's metrics at least, and worse in none; without such metrics, by those of the
+    flow. None if none is."""
     rows = _ranked(found, scenario, mode)
     subjects = list(dict.fromkeys(row.subject for row in rows))
     by = {subject: {row.metric: row for row in rows if row.subject == subject} for subject in subjects}
@@ -60,7 +60,7 @@ def best_for_viewer(found: Comparison, scenario: str, mode: str) -> str | None:
 
 
 def _ranked(found: Comparison, scenario: str, mode: str) -> list[ComparedRow]:
-    """The rows that decide who is best: the viewer's, or else the flow's."""
+    """Returns the rows that decide the best subject: the viewer's, or else the flow's."""
     rows = [
         row for row in found.rows if (row.scenario, row.mode) == (scenario, mode) and row.rank is not None
     ]
@@ -71,14 +71,14 @@ def _ranked(found: Comparison, scenario: str, mode: str) -> list[ComparedRow]:
 
 
 def _beats(mine: Mapping[str, ComparedRow], theirs: Mapping[str, ComparedRow]) -> bool:
-    """Whether the one is better than the other beyond doubt in a metric, and worse in none."""
+    """Returns whether the one is better than the other beyond doubt in a metric, and worse in none."""
     both = [(mine[name], theirs[name]) for name in mine if name in theirs]
     worse = any(b.subject in a.beaten_by for a, b in both)
     return not worse and any(a.subject in b.beaten_by for a, b in both)
 
 
 def _verdict(found: Comparison) -> str:
-    """The first sentence."""
+    """Returns the first sentence."""
     best = {one: best_for_viewer(found, one, found.best_mode(one)) for one in found.scenarios}
     does = _does(found)
     if len(best) == 1:
@@ -105,7 +105,7 @@ def _verdict(found: Comparison) -> str:
 
 
 def has_viewer(found: Comparison) -> bool:
-    """Whether anything is known of what viewers see."""
+    """Returns whether anything is known of viewers' experience."""
     return any(row.side == "viewer" and row.value is not None for row in found.rows)
 
 
@@ -115,35 +115,35 @@ def _does(found: Comparison) -> str:
 
 @dataclass(frozen=True)
 class _Separation:
-    """What a metric tells apart in a scenario."""
+    """Subjects that a metric separates in a scenario."""
 
     metric: str
     first: ComparedRow
     """The best value."""
     level: tuple[ComparedRow, ...]
-    """Those of the first rank, none of which is better than another beyond doubt, by value."""
+    """Those of the first rank, each without one that is better beyond doubt, by value."""
     rest: tuple[ComparedRow, ...]
     """All others, by value: a better subject is better beyond doubt, or than one of a better value."""
 
     @property
     def count(self) -> int:
-        """How many subjects it is known of."""
+        """Returns how many subjects it is known of."""
         return len(self.level) + len(self.rest)
 
     @property
     def beaten(self) -> list[ComparedRow]:
-        """Those that the best value is better than beyond doubt."""
+        """Returns those that the best value is better than beyond doubt."""
         return [row for row in self.rest if self.first.subject in row.beaten_by]
 
     @property
     def has_best(self) -> bool:
-        """Whether one subject is better than all others."""
+        """Returns whether one subject is better than all others."""
         return len(self.beaten) == self.count - 1
 
 
 def _separations(found: Comparison, scenario: str, mode: str) -> list[_Separation]:
-    """Of each metric of `_ranked` that tells anything apart: QoE first, where it is known, which weighs what
-    viewers see; then in the order of tables."""
+    """Returns each metric of `_ranked` that separates any: QoE first, where it is known, which weighs the
+    whole experience; then in the order of tables."""
     by_metric: dict[str, list[ComparedRow]] = {}
     for row in _ranked(found, scenario, mode):
         if row.value is not None:
@@ -161,12 +161,13 @@ def _separations(found: Comparison, scenario: str, mode: str) -> list[_Separatio
 
 
 def deciding_metrics(found: Comparison, scenario: str, mode: str) -> list[str]:
-    """The metrics that tell any subjects apart in a scenario and mode, in the answer's order."""
+    """Returns the metrics that separate any subjects in a scenario and mode, in the answer's order."""
     return [one.metric for one in _separations(found, scenario, mode)]
 
 
 def _everywhere(found: Comparison) -> str:
-    """Of several scenarios in none of which any subject is best: what each metric tells apart, and where."""
+    """Returns for several scenarios without a best subject: the separations of each metric, and their
+    places."""
     told: dict[str, list[str]] = {}
     for scenario in found.scenarios:
         for one in _separations(found, scenario, found.best_mode(scenario)):
@@ -181,7 +182,7 @@ def _everywhere(found: Comparison) -> str:
 
 
 def _apart(one: _Separation) -> str:
-    """``udp is best by time frozen``, ``time frozen does not separate 9 of 10``."""
+    """Returns ``udp is best by time frozen``, ``time frozen does not separate 9 of 10``."""
     short = COMPARED[one.metric].short
     if one.has_best:
         return f"{one.first.subject} is best by {short}"
@@ -212,7 +213,8 @@ def _no_best(found: Comparison, scenario: str, mode: str) -> str:
 
 
 def _head(apart: Sequence[_Separation]) -> str:
-    """What is decided, in brief: who is best by which metrics; where none is, what the first of them says."""
+    """Returns the decision in brief: the best subject by metrics; without one, the first of the
+    separations."""
     winners: dict[str, list[str]] = {}
     for one in apart:
         if one.has_best:
@@ -230,7 +232,7 @@ def _head(apart: Sequence[_Separation]) -> str:
 
 
 def _in_full(one: _Separation) -> str:
-    """A metric with its values."""
+    """Returns a metric with its values."""
     short = COMPARED[one.metric].short
     if one.has_best:
         others = one.rest if one.count <= MANY else one.rest[:1]
@@ -244,11 +246,13 @@ def _in_full(one: _Separation) -> str:
     else:
         parts = [f"{short} {_with_value(one.first)}"]
     worse = [row for row in one.rest if row.beaten_by]
+    is_by_all = all(first.subject in row.beaten_by for row in worse for first in one.level)
+    than = "" if is_by_all else " than one of these"
     if len(worse) > _FEW:
-        parts.append(f"{len(worse)} others are worse, {_with_value(worse[0])} the best of them")
+        parts.append(f"{len(worse)} others are worse{than}, {_with_value(worse[0])} the best of them")
     elif worse:
         parts.append(
-            f"{listed([_with_value(row) for row in worse])} {'is' if len(worse) == 1 else 'are'} worse"
+            f"{listed([_with_value(row) for row in worse])} {'is' if len(worse) == 1 else 'are'} worse{than}"
         )
     loose = [row for row in one.rest if not row.beaten_by]
     if loose:
@@ -262,7 +266,7 @@ def _with_value(row: ComparedRow) -> str:
 
 
 def _telling(found: Comparison, scenario: str, mode: str, best: str) -> str:
-    """The metrics by which the best is so, with everybody's values."""
+    """Returns the metrics by which the best is so, with everybody's values."""
     rows = _ranked(found, scenario, mode)
     parts = []
     for metric in dict.fromkeys(row.metric for row in rows):
@@ -299,7 +303,7 @@ def _basis(found: Comparison, scenarios: Sequence[str]) -> str:
 
 
 def _against_baseline(found: Comparison) -> list[str]:
-    """A sentence a subject and side; of several scenarios which metrics differ, and in which."""
+    """Returns a sentence a subject and side; of several scenarios which metrics differ, and in which."""
     said = []
     for subject in found.subjects:
         if subject == found.baseline:
@@ -356,7 +360,7 @@ def _side(rows: Sequence[ComparedRow], found: Comparison) -> str:
 
 
 def _other_mode(found: Comparison) -> list[str]:
-    """Whether the mode that does not answer says the same of what is decided in both."""
+    """Returns whether the mode that does not answer agrees in all that is decided in both."""
     same, otherwise = 0, []
     others = set()
     for row in found.rows:
@@ -382,6 +386,6 @@ def _other_mode(found: Comparison) -> list[str]:
 
 
 def listed(parts: Sequence[str]) -> str:
-    """``a``, ``a and b``, ``a, b and c``."""
+    """Returns ``a``, ``a and b``, ``a, b and c``."""
     *first, last = parts
     return f"{', '.join(first)} and {last}" if first else last

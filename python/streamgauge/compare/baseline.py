@@ -1,4 +1,4 @@
-"""A baseline in a file: what a subject's trials said, kept so that builds to come are held against it."""
+"""A baseline in a file: a subject's values, kept as a reference for builds to come."""
 
 from __future__ import annotations
 
@@ -106,15 +106,15 @@ def save_baseline(cases: Sequence[SubjectTrials], file: Path) -> None:
 
 
 def load_baseline(file: Path, *, label: str = "baseline") -> list[SubjectTrials]:
-    """The trials that `save_baseline` wrote.
+    """Returns the trials that `save_baseline` wrote.
 
     Args:
         file: the place.
-        label: what the subject is called: not as it was saved, which what is held against it is called too.
+        label: the subject's name: not its saved name, which the compared subject has too.
 
     Raises:
-        RecordError: naming the file and what is wrong: not there, no JSON, no baseline or one of another
-            version, damaged, without a trial.
+        RecordError: naming the file and the fault: missing, no JSON, no baseline or one of another version,
+            damaged, without a trial.
     """
     try:
         text = file.read_text(encoding="utf-8")
@@ -148,7 +148,7 @@ def _other(schema: Any) -> str:
 
 
 def _digest(cases: Any) -> str:
-    """Of what is compared, however it is laid out."""
+    """Returns the digest of the compared data, in any layout."""
     text = json.dumps(cases, sort_keys=True, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 

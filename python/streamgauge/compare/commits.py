@@ -19,7 +19,7 @@ from streamgauge.scenario import Scenario
 __all__ = ["BUILDS", "Build", "build_commits", "subjects_of_builds"]
 
 BUILDS = "builds"
-"""Below a comparison's folder: a checkout for each commit, and what its build printed."""
+"""Folder in a comparison's: a checkout for each commit, and the output of its build."""
 _TOLD_LINES = 5
 
 
@@ -37,7 +37,7 @@ class Build:
 
     @property
     def label(self) -> str:
-        """``v1.2 (3f2a91c)``, or the short name alone where it was asked for so."""
+        """Returns ``v1.2 (3f2a91c)``, or the short name alone where it was asked for so."""
         short = self.commit[:7]
         return short if self.commit.startswith(self.revision) else f"{self.revision} ({short})"
 
@@ -55,11 +55,11 @@ def build_commits(
     A commit that has been built there by the same command is not built again. Submodules are not fetched.
 
     Args:
-        revisions: as git names commits: branches, tags, ``HEAD~1``.
+        revisions: names of commits for git: branches, tags, ``HEAD~1``.
         near: a file or folder of the working tree.
         out: the comparison's folder.
         command: run by a shell in the top of each checkout; nothing is built if None.
-        say: is told what is being done.
+        say: receives the current action.
 
     Raises:
         ScenarioError: if there is no repository or no such commit.
@@ -85,8 +85,8 @@ def build_commits(
 
 
 def subjects_of_builds(builds: Sequence[Build], subjects: Sequence[ComparedSubject]) -> list[ComparedSubject]:
-    """Each subject for each build: the paths of its commands that lie in the working tree lie in the build's
-    checkout instead. Raises ScenarioError if none of a scenario's do."""
+    """Returns each subject for each build: the paths of its commands that lie in the working tree lie in the
+    build's checkout instead. Raises ScenarioError if none of a scenario's do."""
     found = []
     for subject in subjects:
         for build in builds:
@@ -133,7 +133,9 @@ def _prepare(build: Build, command: str | None, say: Callable[[str], None]) -> N
 
 
 def _git(folder: Path, *arguments: str, hint: str = "") -> str:
-    ran = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, check=False)
+    ran = subprocess.run(
+        ["git", *arguments], cwd=folder, capture_output=True, encoding="utf-8", errors="replace", check=False
+    )
     if ran.returncode:
         said = " ".join(ran.stderr.split())
         raise ScenarioError(

@@ -1,4 +1,4 @@
-"""What a comparison is made of and what comes of it: trials of subjects, rows with verdicts, the answer."""
+"""Parts and result of a comparison: trials of subjects, rows with verdicts, the answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from streamgauge.compare.statistics import CONFIDENCE
 __all__ = ["ComparedRow", "Comparison", "DifferenceVerdict", "SubjectTrials"]
 
 DifferenceVerdict = Literal["better", "worse", "equal", "undecided"]
-"""Of a subject against the baseline."""
+"""Verdict on a subject against the baseline."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,31 +26,31 @@ class SubjectTrials:
 
     subject: str
     id: str
-    """What the scenario is called, with what was set."""
+    """The scenario's name, with its settings."""
     scenario: Mapping[str, Any]
     """In normalised form, as it ran."""
     mode: str
     trials: Mapping[int, Mapping[str, float]]
-    """What `metrics.take_from` gives of each valid trial, by the seed of its repetition."""
+    """Result of `metrics.take_from` for each valid trial, by the seed of its repetition."""
     invalid: int = 0
     """Repetitions without a valid trial."""
     base: Mapping[str, Any] | None = None
-    """The scenario before that in it which is compared was varied, if somebody did: conditions are its."""
+    """The scenario before its compared part was varied, if it was: conditions are its."""
     of: str = ""
     """Scenarios of one name are one, whatever they are called; by `id` if empty."""
     origin: TrialsOrigin | None = None
-    """What made them; None if nobody said."""
+    """Makers of them; None if unknown."""
     note: str = ""
-    """What became of invalid ones; see `streamgauge.campaign.invalid`."""
+    """Outcome of invalid ones; see `streamgauge.campaign.invalid`."""
 
     @property
     def conditions(self) -> dict[str, Any]:
-        """What all subjects of a scenario have in common."""
+        """Returns the common conditions of all subjects of a scenario."""
         return conditions_of(self.base if self.base is not None else self.scenario)
 
     @property
     def has_flow_under_test(self) -> bool:
-        """Whether there is one; without, it is its neighbours alone."""
+        """Returns whether there is one; without, it is its neighbours alone."""
         flows = self.scenario.get("flows") or {}
         return any(flow.get("role", "subject") == "subject" for flow in flows.values())
 
@@ -64,7 +64,7 @@ class ComparedRow:
     mode: str
     metric: str
     value: float | None
-    """The mean over the valid trials that know it; None if none does."""
+    """The mean over the valid trials that have it; None if none does."""
     interval: tuple[float, float] | None
     """That of the mean by Student's t, as everywhere else; None for fewer than two trials."""
     n: int
@@ -85,7 +85,7 @@ class ComparedRow:
     margin: float | None = None
     """Differences up to this are practically equal."""
     probability: float | None = None
-    """Of data so far from no difference without one, corrected for the number of rows."""
+    """Probability of data this far from no difference without one, corrected for the number of rows."""
     method: str = "none"
     no_variation: bool = False
     """All trials have the same value."""
@@ -94,9 +94,9 @@ class ComparedRow:
     values: tuple[tuple[int, float], ...] = ()
     """(seed of the repetition, value) of each valid trial."""
     why: str = ""
-    """What a row that is undecided lacks."""
+    """Reason of an undecided row."""
     without: float | None = None
-    """Of a delay the share of packets that were lost, which have none and are not in it."""
+    """For a delay the share of packets that were lost, which have none and are not in it."""
 
     @property
     def about(self) -> ComparedMetric:
@@ -105,17 +105,17 @@ class ComparedRow:
 
     @property
     def ranked_by_value(self) -> bool:
-        """Whether its rank is that of a better value, and no subject is better beyond doubt."""
+        """Returns whether its rank is that of a better value, and no subject is better beyond doubt."""
         return self.rank is not None and self.rank > 1 and not self.beaten_by
 
     @property
     def side(self) -> MetricSide:
-        """Whose metric it is."""
+        """Returns the side of its metric."""
         return self.about.side
 
     def to_json(self) -> dict[str, Any]:
-        """Its place in ``streamgauge.compare/1``: values in JSON's units, null for what is not known or has
-        no bound."""
+        """Returns its place in ``streamgauge.compare/1``: values in JSON's units, null for unknown and
+        unbounded ones."""
         unit = json_value(0.0, self.about.dimension)[1]
         return {
             "subject": self.subject,
@@ -156,7 +156,7 @@ class ComparedRow:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """What came of comparing subjects."""
+    """Result of comparing subjects."""
 
     subjects: tuple[str, ...]
     baseline: str
@@ -166,18 +166,17 @@ class Comparison:
     modes: tuple[str, ...]
     rows: tuple[ComparedRow, ...]
     not_comparable: tuple[str, ...] = ()
-    """Sentences that say what was left out, and why."""
+    """Sentences on the omitted parts, with reasons."""
     answer: tuple[str, ...] = ()
     """Sentences, the verdict first."""
     notes: tuple[str, ...] = ()
-    """Sentences on the trials themselves: invalid ones, further seeds in their place, and what made those of
-    subjects otherwise."""
+    """Sentences on the trials themselves: invalid ones, further seeds in their place, and different makers of
+    subjects' trials."""
     entries: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
-    """What a scenario of a subject in a mode is called where its trials are: (subject, scenario, mode) to
-    id."""
+    """Name of a subject's scenario in a mode in the folder of its trials: (subject, scenario, mode) to id."""
 
     def row(self, subject: str, scenario: str, mode: str, metric: str) -> ComparedRow | None:
-        """The row of these; None if there is none."""
+        """Returns the row of these; None if there is none."""
         return self._by_key.get((subject, scenario, mode, metric))
 
     @cached_property
@@ -186,13 +185,14 @@ class Comparison:
 
     @property
     def decided(self) -> bool:
-        """Whether every difference is."""
+        """Returns whether every difference is."""
         verdicts = {row.verdict for row in self.rows} - {None}
         return bool(verdicts) and "undecided" not in verdicts
 
     @property
     def mostly_invalid(self) -> list[tuple[str, str, str]]:
-        """(subject, scenario, mode) of whose repetitions more than a third have no valid trial."""
+        """Returns (subject, scenario, mode) with more than a third of their repetitions without a valid
+        trial."""
         counted: dict[tuple[str, str, str], tuple[int, int]] = {}
         for row in self.rows:
             key = (row.subject, row.scenario, row.mode)
@@ -200,7 +200,7 @@ class Comparison:
         return [key for key, (invalid, valid) in counted.items() if 3 * invalid > invalid + valid]
 
     def metrics(self, scenario: str, mode: str) -> list[ComparedMetric]:
-        """Those that any subject knows there, in the order of tables."""
+        """Returns those that any subject has there, in the order of tables."""
         known = {
             row.metric
             for row in self.rows
@@ -209,7 +209,8 @@ class Comparison:
         return [metric for metric in COMPARED.values() if metric.name in known]
 
     def best_mode(self, scenario: str) -> str:
-        """The mode that answers for a scenario: emulation where all subjects have a valid trial in it."""
+        """Returns the mode that answers for a scenario: emulation where all subjects have a valid trial in
+        it."""
         for mode in ("emu", "sim"):
             mine = [row for row in self.rows if (row.scenario, row.mode) == (scenario, mode)]
             if mine and {row.subject for row in mine if row.n} == {
@@ -219,7 +220,7 @@ class Comparison:
         return next(row.mode for row in self.rows if row.scenario == scenario)
 
     def to_json(self) -> dict[str, Any]:
-        """``streamgauge.compare/1``."""
+        """Returns ``streamgauge.compare/1``."""
         return {
             "schema": "streamgauge.compare/1",
             "subjects": list(self.subjects),

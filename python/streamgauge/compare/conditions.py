@@ -1,4 +1,4 @@
-"""Like with like: under which conditions a scenario's trials ran, and what was under test in it."""
+"""Like with like: the conditions of a scenario's trials, and the subject under test in it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ __all__ = ["conditions_of", "differences", "key_of", "neighbours_of", "path_with
 Json = Mapping[str, Any]
 
 _TESTED = ("system", "traffic", "parameters", "congestion_control", "ecn", "sim", "emu", "role")
-"""What a flow under test is made of; the rest of it, its clip and its times, are conditions."""
+"""Parts of a flow under test; the rest of it, its clip and its times, are conditions."""
 
 
 def conditions_of(scenario: Json) -> dict[str, Any]:
-    """What must be equal for two scenarios (normalised) to be like with like: the path but for its queues,
-    the flows beside those under test, what is played and when, for how long, and what is measured.
+    """Returns the conditions that must be equal for two scenarios (normalised) to be like with like: the path
+    but for its queues, the flows beside those under test, the media and its times, the duration, and the
+    metrics.
 
     Flows under test are called by their place, so that another name is no other condition.
     """
@@ -41,7 +42,7 @@ def conditions_of(scenario: Json) -> dict[str, Any]:
 
 
 def under_test(scenario: Json) -> dict[str, Any]:
-    """What the subject of a scenario is: the flows under test but for their conditions, and the queues."""
+    """Returns the subject of a scenario: the flows under test but for their conditions, and the queues."""
     flows: Json = scenario.get("flows") or {}
     renamed = _places(flows)
     told = {
@@ -53,7 +54,7 @@ def under_test(scenario: Json) -> dict[str, Any]:
 
 
 def neighbours_of(scenario: Json) -> dict[str, Any]:
-    """What the trials of the neighbours alone must have in common with those beside a flow under test."""
+    """Returns the common conditions of the neighbours' own trials and those beside a flow under test."""
     flows: Json = scenario.get("flows") or {}
     kept = (
         "traffic",
@@ -77,8 +78,8 @@ def neighbours_of(scenario: Json) -> dict[str, Any]:
 
 
 def path_without(path: Any, flows: Collection[str]) -> Any:
-    """A path (normalised) without what it says of single flows, such as their own delays; what then says
-    nothing of any flow has no key for it."""
+    """Returns a path (normalised) without its settings of single flows, such as their own delays; empty keys
+    are removed."""
     if isinstance(path, Mapping):
         found = {}
         for key, value in path.items():
@@ -92,12 +93,12 @@ def path_without(path: Any, flows: Collection[str]) -> Any:
 
 
 def key_of(told: Json) -> str:
-    """A name that equal conditions share."""
+    """Returns a name that equal conditions share."""
     return json.dumps(told, sort_keys=True, ensure_ascii=False)
 
 
 def differences(ours: Json, theirs: Json) -> list[tuple[str, str, str]]:
-    """Where conditions differ: (address, ours, theirs), ``nothing`` where one has it not."""
+    """Returns where conditions differ: (address, ours, theirs), ``nothing`` where one has it not."""
     mine, other = dict(_leaves(ours, ())), dict(_leaves(theirs, ()))
     return [
         (".".join(address), mine.get(address, "nothing"), other.get(address, "nothing"))
@@ -107,11 +108,11 @@ def differences(ours: Json, theirs: Json) -> list[tuple[str, str, str]]:
 
 
 def _places(flows: Json) -> dict[str, str]:
-    """Flows under test by name, with what each is called among conditions."""
+    """Returns flows under test by name, with the name of each among conditions."""
     tested = [name for name, flow in flows.items() if flow.get("role", "subject") == "subject"]
     if len(tested) == 1:
-        return {tested[0]: "the flow under test"}
-    return {name: f"flow {place} under test" for place, name in enumerate(tested, 1)}
+        return {tested[0]: "the subject"}
+    return {name: f"subject {place}" for place, name in enumerate(tested, 1)}
 
 
 def _renamed(value: Any, names: Mapping[str, str]) -> Any:
@@ -138,7 +139,7 @@ def _without_queues(path: Any) -> Any:
 
 
 def _queues(path: Any, at: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
-    """Every queue of a path: where, and which."""
+    """Yields every queue of a path: where, and which."""
     pairs: Sequence[tuple[Any, Any]] = ()
     if isinstance(path, Mapping):
         pairs = list(path.items())

@@ -1,4 +1,4 @@
-"""Holds subjects against the baseline, in every scenario whose conditions they share."""
+"""Compares subjects with the baseline, in every scenario with the same conditions."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ def compare(
     margins: Mapping[str, Margin] | None = None,
     looks: int = 1,
 ) -> Comparison:
-    """Compares subjects in every scenario under whose conditions the baseline and another ran.
+    """Compares subjects in every scenario that the baseline and another ran under the same conditions.
 
-    Cases without a flow under test are the neighbours alone, by whom harm is reckoned. Differences are paired
-    by seed where at least two seeds, and half of the smaller sample, are in both. A row is *better* or
-    *worse* if a difference of zero is refuted at 5 %, corrected for all rows by Holm's method; *equal* if a
-    difference beyond the margin is, likewise corrected (equal goes before better and worse: what differs by
-    less than the margin does not matter); else *undecided*.
+    Cases without a flow under test are the neighbours alone, the reference of harm. Differences are paired by
+    seed where at least two seeds, and half of the smaller sample, are in both. A row is *better* or *worse*
+    if a difference of zero is refuted at 5 %, corrected for all rows by Holm's method; *equal* if a
+    difference beyond the margin is, likewise corrected (equal takes precedence over better and worse: a
+    difference below the margin does not matter); else *undecided*.
 
     Args:
-        cases: the trials, in the order in which subjects are told.
-        baseline: the subject that the others are held against; the first if None.
+        cases: the trials, in the order of the subjects.
+        baseline: the reference subject; the first if None.
         metrics: only these, by name; all that are not on request alone if empty.
         margins: of metrics by name, in place of their own.
         looks: how often data like these are looked at before it is decided, which divides the 5 %.
@@ -99,15 +99,15 @@ def compare(
 
 
 def _is_on_demand(case: SubjectTrials) -> bool:
-    """Whether all flows under test are films on demand, which are not behind anything."""
+    """Returns whether all flows under test are films on demand, which are not behind anything."""
     flows = (case.scenario.get("flows") or {}).values()
     mine = [flow for flow in flows if flow.get("role", "subject") == "subject"]
     return all(is_on_demand(flow) for flow in mine)
 
 
 def with_harm(cases: Sequence[SubjectTrials]) -> list[SubjectTrials]:
-    """The cases with a flow under test, with harm in each trial whose neighbours ran alone with the same
-    seed; in one that has it already it stays."""
+    """Returns the cases with a flow under test, with harm in each trial that has a trial of the neighbours
+    alone with the same seed; existing harm stays."""
     tested = [case for case in cases if case.has_flow_under_test]
     return _harmed(tested, [case for case in cases if not case.has_flow_under_test])
 
@@ -129,17 +129,18 @@ def _harmed(cases: Sequence[SubjectTrials], alone: Sequence[SubjectTrials]) -> l
 
 
 def _blocks(cases: Sequence[SubjectTrials], baseline: str) -> tuple[list[_Block], list[str]]:
-    """Cases by mode and conditions, those with the baseline and another; and what is left out, in words."""
+    """Returns cases by mode and conditions, those with the baseline and another; and the omitted ones, in
+    words."""
     groups: dict[tuple[str, str], dict[str, SubjectTrials]] = {}
     for case in cases:
         key = (case.mode, f"{case.of}\n{key_of(case.conditions)}")
         place = 2
-        # The same subject may have two scenarios of one kind, of which no other has the second.
+        # The same subject may have two scenarios of one kind, while others lack the second.
         while case.subject in groups.get(key, {}):
             key = (key[0], f"{key[1].partition(chr(0))[0]}\0{place}")
             place += 1
         groups.setdefault(key, {})[case.subject] = case
-    # A subject alone has nothing to be held against, and its values all the same.
+    # A subject alone has no reference, but its values all the same.
     fewest = min(2, len({case.subject for case in cases}))
     kept = [(mode, mine) for (mode, _), mine in groups.items() if baseline in mine and len(mine) >= fewest]
     compared = {id(case) for _, mine in kept for case in mine.values()}
@@ -159,7 +160,7 @@ def _blocks(cases: Sequence[SubjectTrials], baseline: str) -> tuple[list[_Block]
 
 
 def _sentences(missed: Sequence[SubjectTrials], cases: Sequence[SubjectTrials], baseline: str) -> list[str]:
-    """Why cases stand in no comparison, each once, the nearest of the baseline's named."""
+    """Returns why cases are in no comparison, each once, the nearest of the baseline's named."""
     found: dict[str, None] = {}
     for case in missed:
         if case.subject == baseline:
@@ -189,7 +190,7 @@ def _sentences(missed: Sequence[SubjectTrials], cases: Sequence[SubjectTrials], 
 
 
 def _notes(block: _Block, baseline: str) -> Iterable[str]:
-    """What is to be told of the trials of a block."""
+    """Yields the remarks on the trials of a block."""
     theirs = block.cases[baseline]
     for subject, case in block.cases.items():
         if case.note:
@@ -205,7 +206,7 @@ def _rows(
     metrics: Iterable[ComparedMetric],
     margins: Mapping[str, Margin],
 ) -> list[_Measured]:
-    """The rows of a scenario and mode, verdicts to come; metrics that nobody knows have none."""
+    """Returns the rows of a scenario and mode, without verdicts; metrics without any value have none."""
     found: list[_Measured] = []
     order = [subject for subject in subjects if subject in block.cases]
     losses = {
@@ -260,7 +261,7 @@ def _rows(
 def _against(
     row: ComparedRow, mine: Mapping[int, float], theirs: Mapping[int, float], baseline: str
 ) -> _Measured:
-    """The row with its difference to the baseline, undecided."""
+    """Returns the row with its difference to the baseline, undecided."""
     if not mine or not theirs:
         who = row.subject if not mine else baseline
         return _Measured(replace(row, verdict="undecided", why=f"no valid trial of {who} knows it"))
@@ -280,7 +281,7 @@ def _against(
 
 
 def _difference(mine: Mapping[int, float], theirs: Mapping[int, float]) -> tuple[Estimate, bool]:
-    """The difference of means, and whether it is paired by seed."""
+    """Returns the difference of means, and whether it is paired by seed."""
     both = [seed for seed in mine if seed in theirs]
     fewest = min(len(mine), len(theirs))
     if len(both) == fewest or (len(both) >= 2 and 2 * len(both) >= fewest):
@@ -291,8 +292,8 @@ def _difference(mine: Mapping[int, float], theirs: Mapping[int, float]) -> tuple
 def _beaten(
     metric: ComparedMetric, values: Mapping[str, Mapping[int, float]], margin: float
 ) -> dict[str, tuple[str, ...]]:
-    """By whom each subject is beaten in one metric: worse is who is so at 5 %, corrected for the number of
-    pairs."""
+    """Returns the subjects that beat each subject in one metric: worse means so at 5 %, corrected for the
+    number of pairs."""
     known = {subject: mine for subject, mine in values.items() if mine}
     pairs = list(combinations(known, 2))
     estimates = [_difference(known[a], known[b])[0] for a, b in pairs]
@@ -309,8 +310,8 @@ def _ranks(
     values: Mapping[str, Mapping[int, float]],
     beaten: Mapping[str, Sequence[str]],
 ) -> dict[str, int]:
-    """1 plus by how many each subject is beaten, or the rank of a better value if that is further back: a
-    subject that nobody beats because its trials scatter does not stand before better ones."""
+    """Returns 1 plus the number of subjects that beat each, or the rank of a better value if that is further
+    back: an unbeaten subject with scattered trials does not precede better ones."""
     sign = -1.0 if metric.better == "more" else 1.0
     means = {one: sign * math.fsum(values[one].values()) / len(values[one]) for one in beaten}
     found: dict[str, int] = {}
@@ -319,7 +320,7 @@ def _ranks(
         alike = [one for one in means if means[one] == mean]
         furthest = max(furthest, *(len(beaten[one]) for one in alike))
         found |= dict.fromkeys(alike, furthest)
-    # Pairs may tell otherwise than means if not all seeds are valid: somebody is first all the same.
+    # Pairs may disagree with means if not all seeds are valid: one is first all the same.
     first = min(found.values(), default=0)
     return {one: 1 + rank - first for one, rank in found.items()}
 
@@ -330,8 +331,8 @@ def _told_apart(
     metrics: ComparedMetric | Sequence[ComparedMetric],
     level: float,
 ) -> list[DifferenceVerdict]:
-    """A verdict on each difference: the two families of probabilities, of a difference and of one beyond the
-    margin, are each corrected for their number. Where nothing varied the value itself decides."""
+    """Returns a verdict on each difference: the two families of probabilities, of a difference and of one
+    beyond the margin, are each corrected for their number. Where nothing varied the value itself decides."""
     refuted = holm([one.probability for one in estimates])
     close = holm([one.within(margin) for one, margin in zip(estimates, margins, strict=True)])
     each = [metrics] * len(estimates) if isinstance(metrics, ComparedMetric) else metrics
@@ -348,7 +349,7 @@ def _told_apart(
 
 
 def _judged(measured: Sequence[_Measured], level: float) -> list[ComparedRow]:
-    """The rows with verdicts."""
+    """Returns the rows with verdicts."""
     asked = [(one.row, one.estimate) for one in measured if one.estimate is not None]
     estimates = [estimate for _, estimate in asked]
     verdicts = iter(

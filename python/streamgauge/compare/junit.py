@@ -29,9 +29,9 @@ def write_junit(found: Comparison, file: Path) -> None:
 
 
 def suites_of(found: Comparison) -> list[JunitSuite]:
-    """A suite for each scenario and mode, in it a case for each subject but the baseline and metric: a
-    failure if it is worse, skipped if undecided, passed if better or practically equal. Before them the
-    comparison itself: an error if it is inconclusive, which exit status 2 says as well."""
+    """Returns a suite for each scenario and mode, in it a case for each subject but the baseline and metric:
+    a failure if it is worse, skipped if undecided, passed if better or practically equal. Before them the
+    comparison itself: an error if it is inconclusive, as in exit status 2."""
     suites = [_whole(found)]
     for scenario in found.scenarios:
         for mode in dict.fromkeys(row.mode for row in found.rows if row.scenario == scenario):
@@ -49,7 +49,7 @@ def suites_of(found: Comparison) -> list[JunitSuite]:
 def _whole(found: Comparison) -> JunitSuite:
     verdict = verdict_of(found)
     others = [one for one in found.subjects if one != found.baseline]
-    # What is worse fails in its own case, and is counted once.
+    # A worse row fails in its own case, and is counted once.
     outcome: JunitOutcome = "passed" if others else "skipped"
     if verdict.verdict == "inconclusive":
         outcome = "error"
@@ -96,7 +96,7 @@ def _case(row: ComparedRow, found: Comparison) -> JunitCase:
 
 
 def _values(rows: list[ComparedRow]) -> dict[str, str]:
-    """Each value with its interval, by subject and metric, as other programs read numbers."""
+    """Returns each value with its interval, by subject and metric, as other programs read numbers."""
     told = {}
     for row in rows:
         data = row.to_json()

@@ -1,4 +1,4 @@
-"""What subjects and scenarios of a comparison are called: by the parts of their ids that tell them apart."""
+"""Names of subjects and scenarios of a comparison: by the distinct parts of their ids."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _PARTS = re.compile(r"[^/-]+|[/-]")
 
 
 def subject_labels(ids: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Of subjects, by any key, with the ids of their scenarios: the parts and the settings that all of a
-    subject's ids have and not all subjects' do. A subject's whole id, or its key, where that tells no two
-    apart."""
+    """Returns labels of subjects, by any key, with the ids of their scenarios: the parts and the settings
+    that all of a subject's ids have and not all subjects' do. A subject's whole id, or its key, where no two
+    would differ."""
     of_all = [id_ for mine in ids.values() for id_ in mine]
     everywhere, settings = _shared(of_all), _settings_shared(of_all)
     plain, varied = {}, {}
@@ -45,8 +45,8 @@ def subject_labels(ids: Mapping[str, Sequence[str]]) -> dict[str, str]:
 
 
 def difference_labels(subjects: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Of subjects, by any key, with what is under test: the values in which they differ, ``preset paper``; by
-    their number where these are too many to read, or tell no two apart."""
+    """Returns labels of subjects, by any key, with their tested parts: the values in which they differ,
+    ``preset paper``; their number where these are too many to read, or do not differ."""
     keys = list(subjects)
     changed = [dict[str, str]() for _ in keys]
     first: dict[str, str] = {}
@@ -65,9 +65,9 @@ def difference_labels(subjects: Mapping[str, Mapping[str, Any]]) -> dict[str, st
 
 
 def scenario_labels(ids: Sequence[Sequence[str]]) -> list[str]:
-    """Of scenarios, each by the ids under which its subjects ran: the parts that these have in common, but
-    for those that all scenarios have; with the latter where there is one scenario, or no two would
-    differ. Scenarios that differ in what is set are told apart by that."""
+    """Returns labels of scenarios, each by the ids under which its subjects ran: the common parts of these,
+    but for those that all scenarios have; with the latter where there is one scenario, or no two would
+    differ. Scenarios with different settings are labelled by these."""
     common = [_joined(mine) for mine in ids]
     if len(ids) > 1:
         everywhere = _shared([id_ for mine in ids for id_ in mine])
@@ -86,23 +86,23 @@ def scenario_labels(ids: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _words(id_: str) -> list[str]:
-    """The parts of an id, without what was set."""
+    """Returns the parts of an id, without its settings."""
     return [part for part in _PARTS.findall(taken_apart(id_)[0]) if part not in "/-"]
 
 
 def _shared(ids: Sequence[str]) -> set[str]:
-    """The parts that all have."""
+    """Returns the parts that all have."""
     return set.intersection(*(set(_words(id_)) for id_ in ids)) if ids else set()
 
 
 def _settings_shared(ids: Sequence[str]) -> list[str]:
-    """The settings that all have, in order."""
+    """Returns the settings that all have, in order."""
     sets = [taken_apart(id_)[1] for id_ in ids]
     return [one for one in sets[0] if all(one in mine for mine in sets)] if sets else []
 
 
 def _joined(ids: Sequence[str]) -> str:
-    """The first id without the parts that not all have."""
+    """Returns the first id without the parts that not all have."""
     if len(set(ids)) == 1:
         return ids[0]
     kept, shared = "", _shared(ids)

@@ -1,5 +1,5 @@
-"""The metrics of a comparison: what the viewer sees, what the flow does, what it does to its neighbours; of
-each, which way is better, and which difference is too small to matter."""
+"""The metrics of a comparison: for the viewer, the flow, and its neighbours; for each, the better direction,
+and the difference that is too small to matter."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ __all__ = [
 
 MetricSide = Literal["viewer", "flow", "neighbour"]
 SIDES: dict[MetricSide, str] = {
-    "viewer": "what the viewer sees",
-    "flow": "what the flow does",
-    "neighbour": "what it does to its neighbours",
+    "viewer": "for the viewer",
+    "flow": "for the flow",
+    "neighbour": "for its neighbours",
 }
 """Each side in words."""
 
 
 @dataclass(frozen=True)
 class Margin:
-    """Values this near one another are practically equal: by so much, or by that share of the baseline's,
-    whichever is more."""
+    """Values this near one another are practically equal: by the absolute margin, or by that share of the
+    baseline's, whichever is more."""
 
     absolute: float = 0.0
     """In canonical units."""
     relative: float = 0.0
 
     def about(self, baseline: float) -> float:
-        """The margin beside a baseline's value, in canonical units."""
+        """Returns the margin beside a baseline's value, in canonical units."""
         return max(self.absolute, self.relative * abs(baseline))
 
 
@@ -53,7 +53,7 @@ class ComparedMetric:
 
     name: str
     short: str
-    """What sentences and tables call it."""
+    """Its name in sentences and tables."""
     title: str
     side: MetricSide
     dimension: Dimension
@@ -62,14 +62,14 @@ class ComparedMetric:
     reads: str
     """The metric of the flow under test, or of its neighbours, that it is the mean of; see `take_from`."""
     said_by: str = ""
-    """The metric that says the same and more, where it is known: a stall is a picture that stands still, and
-    what is shown and how often it changes is weighed in QoE."""
+    """The metric that covers this one and more, where it is known: a stall is a freeze, and QoE weighs the
+    level and its changes."""
     on_request: bool = False
     """Whether it is compared only where it is asked for by name."""
 
     @property
     def signed(self) -> bool:
-        """Whether it can be below zero."""
+        """Returns whether it can be below zero."""
         return self.name in ("harm", "qoe_lin")
 
 
@@ -79,7 +79,7 @@ def _table(*rows: ComparedMetric) -> dict[str, ComparedMetric]:
 
 COMPARED: dict[str, ComparedMetric] = _table(
     ComparedMetric(
-        "frozen_share", "time frozen", "Share of the time that the picture stands still", "viewer",
+        "frozen_share", "time frozen", "Share of the time with a frozen picture", "viewer",
         PERCENT, "less", Margin(absolute=0.01), "frozen_share",
     ),
     ComparedMetric(
@@ -161,7 +161,7 @@ COMPARED: dict[str, ComparedMetric] = _table(
 
 _OF_TRIAL = "jain"
 _TOLD_LOSS = 0.001
-"""Losses below are not told beside a delay."""
+"""Lower losses are not shown beside a delay."""
 
 Value = Callable[[str, str], float]
 """Gives a metric of a flow over the measurement window, in canonical units; NaN where it is not known."""
@@ -171,8 +171,8 @@ _QUANTITY = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*(\S*)")
 
 
 def margin_of(metric: ComparedMetric, text: str) -> Margin:
-    """A margin as written: in the metric's unit, ``50 ms``; of a metric that is no percentage itself also as
-    a share of the baseline's value, ``2 %``. Raises ValueError that says what was expected."""
+    """Returns a margin as written: in the metric's unit, ``50 ms``; for a metric that is no percentage itself
+    also as a share of the baseline's value, ``2 %``. Raises ValueError with the expected form."""
     match = _QUANTITY.fullmatch(text.strip())
     scale, dimension = (0.0, None) if match is None else UNITS.get(match[2], (1.0, NUMBER))
     if match is not None and dimension == metric.dimension and (match[2] in UNITS or not match[2]):
@@ -184,11 +184,11 @@ def margin_of(metric: ComparedMetric, text: str) -> Margin:
 
 
 def take_from(value: Value, flows: Mapping[str, FlowInfo], *, flow: str | None = None) -> dict[str, float]:
-    """What one trial says: each compared metric that it knows, in canonical units.
+    """Returns one trial's values: each compared metric that it has, in canonical units.
 
     A metric of the viewer or the flow is the mean over the flows under test, or that of `flow`; one of the
-    neighbours the mean over the flows beside them, pings left out. Harm is not among them, for which the
-    neighbours must have run alone as well (`harm`): in its place stands ``neighbour_goodput.NAME`` of each.
+    neighbours the mean over the flows beside them, pings left out. Harm is not among them, as it needs the
+    neighbours' own trials as well (`harm`): its place has ``neighbour_goodput.NAME`` of each.
     """
     mine = [
         name
@@ -219,8 +219,8 @@ NEIGHBOUR_GOODPUT = "neighbour_goodput."
 
 
 def left_out_of(metric: str, means: Mapping[str, float]) -> float | None:
-    """The share of packets that were lost, so that a delay is not theirs; None of other metrics, and if few
-    were.
+    """Returns the share of packets that were lost, so that a delay is not theirs; None of other metrics, and
+    if few were.
 
     Args:
         metric: the metric's name.
@@ -231,14 +231,14 @@ def left_out_of(metric: str, means: Mapping[str, float]) -> float | None:
 
 
 def harm(beside: Mapping[str, float], alone: Mapping[str, float]) -> float:
-    """What the flow under test does to its neighbours: the mean over them of (x - y) / x, where x is a
-    neighbour's goodput without the flow under test and y that beside it, in trials of one seed (Ware,
+    """Returns the harm of the flow under test to its neighbours: the mean over them of (x - y) / x, where x
+    is a neighbour's goodput without the flow under test and y that beside it, in trials of one seed (Ware,
     Mukerjee, Seshan and Sherry, "Beyond Jain's Fairness Index", HotNets 2019, section 3.1). 0 is no harm, 1
     all taken. NaN if a neighbour got nothing alone, or is not in both.
 
     Args:
-        beside: what `take_from` gave of the trial with the flow under test.
-        alone: what it gave of the neighbours' trial.
+        beside: result of `take_from` for the trial with the flow under test.
+        alone: result for the neighbours' trial.
     """
     names = [key for key in beside if key.startswith(NEIGHBOUR_GOODPUT)]
     shares = [

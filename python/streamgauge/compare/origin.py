@@ -1,5 +1,5 @@
-"""Where a subject's trials come from, and what that lets one say of differences: another version of the
-simulator, or another machine, may be the cause of one."""
+"""Origin of a subject's trials, and its effect on differences: another version of the simulator, or another
+machine, may be the cause of one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["TrialsOrigin", "origin_of", "origin_of_folders", "origins_apart"]
 
 @dataclass(frozen=True, kw_only=True)
 class TrialsOrigin:
-    """What made the trials of a case; several where they differ."""
+    """Makers of the trials of a case; several where they differ."""
 
     simulators: tuple[int, ...] = ()
     """Versions of the simulator's model."""
@@ -27,7 +27,7 @@ class TrialsOrigin:
 
 
 def origin_of(records: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> TrialsOrigin:
-    """Of trials, each as (trial.json, provenance.json)."""
+    """Returns the origin of trials, each as (trial.json, provenance.json)."""
     simulators: dict[int, None] = {}
     systems: dict[str, dict[str, None]] = {}
     releases: dict[str, None] = {}
@@ -50,7 +50,7 @@ def origin_of(records: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]]) ->
 
 
 def origin_of_folders(folders: Iterable[Path]) -> TrialsOrigin:
-    """`origin_of` records; what cannot be read says nothing."""
+    """Returns `origin_of` records; unreadable ones are ignored."""
     return origin_of((_json(folder / "trial.json"), _json(folder / "provenance.json")) for folder in folders)
 
 
@@ -71,8 +71,8 @@ def _machine(provenance: Mapping[str, Any]) -> str:
 def origins_apart(
     mode: str, baseline: str, theirs: TrialsOrigin | None, subject: str, ours: TrialsOrigin | None
 ) -> list[str]:
-    """Sentences about what made the trials of the baseline and of a subject in a mode otherwise, where that
-    may be the cause of a difference. Nothing is said of what is not known."""
+    """Returns sentences about different makers of the trials of the baseline and of a subject in a mode,
+    where that may be the cause of a difference. Unknown facts are left out."""
     if theirs is None or ours is None:
         return []
     told = []

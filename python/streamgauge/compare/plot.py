@@ -11,8 +11,8 @@ __all__ = ["difference_plot"]
 
 
 def difference_plot(rows: Sequence[ComparedRow]) -> list[str]:
-    """A line for each row that has a difference and a margin, better to the right. The unit of a line is its
-    margin, shaded: what ends inside is practically equal."""
+    """Returns a line for each row that has a difference and a margin, better to the right. The unit of a line
+    is its margin, shaded: an interval that ends inside is practically equal."""
     several = len({row.subject for row in rows}) > 1
     lines = []
     for row in rows:

@@ -1,4 +1,4 @@
-"""Runs what is to be compared, the neighbours alone beside it, until enough is decided."""
+"""Runs the compared scenarios, the neighbours alone beside them, until enough is decided."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Trials:
 
     out: Path
     modes: Mapping[str, Sequence[Mode]]
-    """Of each scenario, by its id."""
+    """Trials of each scenario, by its id."""
     first_seed: int = 1
     keep: Keep = "packets"
     emu: EmuSettings = field(default_factory=EmuSettings)
@@ -48,12 +48,12 @@ class Trials:
     with_alone: bool = True
     """Run the neighbours alone as well, for harm."""
     flow: str | None = None
-    """The flow under test, if its role does not say so."""
+    """The flow under test, if its role does not show it."""
 
 
 @dataclass(frozen=True)
 class CollectedTrials:
-    """What came of a look: the trials to compare, and what to tell of them."""
+    """Result of a look: the trials to compare, and remarks on them."""
 
     trials: list[SubjectTrials]
     outcomes: list[Outcome]
@@ -92,8 +92,8 @@ def looks(first: int, most: int | None) -> list[int]:
 
 
 def plan_of(subjects: Sequence[ComparedSubject], how: Trials, repeat: int | None) -> list[_Planned]:
-    """Every scenario to run, with its jobs; the neighbours alone of each once. Raises ScenarioError for what
-    cannot run."""
+    """Returns every scenario to run, with its jobs; the neighbours alone of each once. Raises ScenarioError
+    for scenarios that cannot run."""
     found: list[_Planned] = []
     known: dict[Path, Job] = {}
 
@@ -139,7 +139,7 @@ def collect(
     repeat: int | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> CollectedTrials:
-    """Runs what is asked, loads what lies there, and says of each what is compared.
+    """Runs the plan, loads existing trials, and returns the trials to compare.
 
     Raises:
         StreamGaugeError: if a trial cannot run, or a folder holds none.
@@ -162,7 +162,7 @@ def collect(
 
 
 def _ran(planned: Iterable[_Planned], outcomes: Sequence[Outcome], flow: str | None) -> list[SubjectTrials]:
-    """The trials that ran, by subject, scenario and mode."""
+    """Returns the trials that ran, by subject, scenario and mode."""
     by_repetition: dict[tuple[Path, int], Outcome] = {}
     by_place: dict[Path, list[Outcome]] = {}
     for tried in outcomes:
@@ -215,7 +215,7 @@ def _called(one: _Planned) -> str:
 
 
 def _found(subjects: Sequence[ComparedSubject], flow: str | None) -> list[SubjectTrials]:
-    """What lies in the folders that are compared, and beside it."""
+    """Returns the trials in the compared folders, and beside them."""
     found: list[SubjectTrials] = []
     for one in subjects:
         if one.directory is not None:

@@ -1,10 +1,9 @@
-"""The bit rate of what a viewer sees: of the pictures shown, as what they were encoded at, over the time that
-they were asked for.
+"""The bit rate of the viewer's picture: encoded rates of the shown pictures, over the requested time.
 
 A player that shows every picture of a film of 550 kbit/s has 550 kbit/s; one that shows half of them, or
-shows them for half of the time, or shows an encoding of 275 kbit/s throughout, has half of that. So it holds
-systems against one another that lose pictures, that stand still and that choose another encoding, each of
-which has a metric of its own that the others do not have.
+shows them for half of the time, or shows an encoding of 275 kbit/s throughout, has half of that. It therefore
+compares systems that lose pictures, that freeze and that choose another encoding, though each has a metric of
+its own that the others lack.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ from streamgauge.units import Frequency, Rate, Time, UnitError
 __all__ = ["SHOWN_RATE", "asked_s", "shown_rate"]
 
 SHOWN_RATE = "shown_rate"
-"""What it is called among compared metrics."""
+"""Its name among compared metrics."""
 Json = Mapping[str, Any]
 
 
 def shown_rate(value: Callable[[str], float], scenario: Json, flow: str) -> float:
-    """The bit rate that a flow's viewer sees over a trial: bits of the pictures shown, each counted at the
-    rate of its encoding, over `asked_s`. NaN of a flow that plays no clip of a known rate.
+    """Returns the bit rate that a flow's viewer sees over a trial: bits of the pictures shown, each counted
+    at the rate of its encoding, over `asked_s`. NaN of a flow that plays no clip of a known rate.
 
     Args:
         value: gives a metric of the flow over the measurement window, NaN where it is not known.
@@ -40,7 +39,7 @@ def shown_rate(value: Callable[[str], float], scenario: Json, flow: str) -> floa
         return 0.0
     whole, frames_per_s = _encoding(clip)
     rate = value("shown_level")
-    # Who tells no level shows the one encoding that the clip has.
+    # A player that reports no level shows the one encoding that the clip has.
     return (rate if math.isfinite(rate) else whole) * frames / frames_per_s / asked
 
 
@@ -72,7 +71,7 @@ def _seconds(text: Any) -> float:
 
 
 def _encoding(clip: str | Json) -> tuple[float, float]:
-    """A clip's bit rate, NaN of a ladder, and its frames per second."""
+    """Returns a clip's bit rate, NaN of a ladder, and its frames per second."""
     if isinstance(clip, str):
         encoding = media_clip(clip, Time("1 min"))
         return float(encoding.bit_rate_bps), float(encoding.frame_rate)

@@ -1,4 +1,4 @@
-"""What two samples of repetitions allow to be said of the difference of their means.
+"""Evidence of two samples of repetitions on the difference of their means.
 
 From six repetitions on (pairs, or the smaller of two unpaired samples) intervals and probabilities are
 those of the studentised bootstrap, *bootstrap-t* (Efron and Tibshirani, "An Introduction to the Bootstrap",
@@ -6,12 +6,12 @@ those of the studentised bootstrap, *bootstrap-t* (Efron and Tibshirani, "An Int
 every call, so that equal data give equal answers. Fewer cannot be resampled with sense, and Student's t
 takes its place (Welch's for unpaired samples), which holds for values near the normal distribution.
 
-Where no resample is as far from zero as the sample, the probability is below what so many resamples can tell,
-1 in 10,000 on a side, and Student's t says how far below: of 27 subjects there are 351 pairs, and Holm's
+Where no resample is as far from zero as the sample, the probability is below the resolution of the resamples,
+1 in 10,000 on a side, and Student's t supplies the value: of 27 subjects there are 351 pairs, and Holm's
 correction leaves none of them under 5 % that is not below 1 in 14,000.
 
-A difference that is the same in every pair has an interval without width, which is no confidence: there is no
-probability to it, and `Estimate.no_variation` says so.
+A difference that is the same in every pair has an interval without width, which is no confidence: it has no
+probability, and `Estimate.no_variation` is true.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from streamgauge.metrics.grid import Floats
 __all__ = ["CONFIDENCE", "FEWEST_RESAMPLED", "Estimate", "holm", "paired", "single", "unpaired"]
 
 CONFIDENCE = 0.95
-"""Of every interval."""
+"""Level of every interval."""
 FEWEST_RESAMPLED = 6
-"""From so many repetitions on the bootstrap is used."""
+"""From this number of repetitions on the bootstrap is used."""
 RESAMPLES = 9_999
 _SEED = 20_130_101
 _AGREE = 1e-12
@@ -42,7 +42,7 @@ Method = Literal["bootstrap-t", "Student's t", "none"]
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean, or a difference of means, with what is known of its error.
+    """A mean, or a difference of means, with the known facts on its error.
 
     ``interval`` holds the `CONFIDENCE` interval's ends, an infinite one where the data set no bound; None for
     fewer than two repetitions. `probability` is that of data at least as far from zero if the true value were
@@ -61,9 +61,9 @@ class Estimate:
     _freedom: float = 0.0
 
     def within(self, margin: float) -> float | None:
-        """The probability of data as near to zero as these, or nearer, if the true value were at least
-        `margin` away from it: the greater of two one-sided tests (Schuirmann, Journal of Pharmacokinetics and
-        Biopharmaceutics 15, 1987). None where `probability` is."""
+        """Returns the probability of data as near to zero as these, or nearer, if the true value were at
+        least `margin` away from it: the greater of two one-sided tests (Schuirmann, Journal of
+        Pharmacokinetics and Biopharmaceutics 15, 1987). None where `probability` is."""
         if self.probability is None:
             return None
         above = self._share_above((self.mean + margin) / self._error)
@@ -77,7 +77,8 @@ class Estimate:
         return self._share(at, -1)
 
     def _share(self, at: float, side: Literal[1, -1]) -> float:
-        """The share of studentised means that are at least as high as `at`, or for `side` -1 as low."""
+        """Returns the share of studentised means that are at least as high as `at`, or for `side` -1 as
+        low."""
         from scipy.special import stdtr
 
         reached = 0 if self._scaled is None else int(np.count_nonzero(side * self._scaled >= side * at))
@@ -86,7 +87,7 @@ class Estimate:
 
 
 def single(values: Sequence[float]) -> Estimate:
-    """The mean of repetitions. Raises ValueError without any, or for one that is not finite."""
+    """Returns the mean of repetitions. Raises ValueError without any, or for one that is not finite."""
     x = _checked(values)
     n = len(x)
     if n < 2:
@@ -103,7 +104,7 @@ def single(values: Sequence[float]) -> Estimate:
 
 
 def paired(values: Sequence[float], baseline: Sequence[float]) -> Estimate:
-    """The mean difference of pairs, ``values`` less ``baseline``; see `single`."""
+    """Returns the mean difference of pairs, ``values`` less ``baseline``; see `single`."""
     ours, theirs = _checked(values), _checked(baseline)
     if len(ours) != len(theirs):
         raise ValueError(f"{len(ours)} values cannot be paired with {len(theirs)}")
@@ -114,7 +115,7 @@ def paired(values: Sequence[float], baseline: Sequence[float]) -> Estimate:
 
 
 def unpaired(values: Sequence[float], baseline: Sequence[float]) -> Estimate:
-    """The difference of two independent samples' means, ``values`` less ``baseline``.
+    """Returns the difference of two independent samples' means, ``values`` less ``baseline``.
 
     The two variances need not be equal (Welch, Biometrika 34, 1947; of the bootstrap, section 16.2 of Efron
     and Tibshirani). `n` is the smaller sample's size.
@@ -139,8 +140,9 @@ def unpaired(values: Sequence[float], baseline: Sequence[float]) -> Estimate:
 
 
 def holm(probabilities: Sequence[float | None]) -> list[float | None]:
-    """Probabilities corrected for their number, in the same order (Holm, Scandinavian Journal of Statistics
-    6, 1979): whoever takes those below 5 % for true errs in any of them with a chance of 5 % at most."""
+    """Returns probabilities corrected for their number, in the same order (Holm, Scandinavian Journal of
+    Statistics 6, 1979): with those below 5 % taken for true, the chance of an error in any of them is 5 % at
+    most."""
     known = sorted((value, place) for place, value in enumerate(probabilities) if value is not None)
     found: list[float | None] = [None] * len(probabilities)
     least = 0.0
@@ -172,10 +174,11 @@ def _student(mean: float, error: float, freedom: float, n: int) -> Estimate:
 
 
 def _bootstrapped(mean: float, error: float, means: Floats, errors: Floats, n: int) -> Estimate:
-    """Of resamples' means, each less that of the sample, and standard errors, [resample]."""
+    """Returns the interval from resamples' means, each less that of the sample, and standard errors,
+    [resample]."""
     with np.errstate(divide="ignore", invalid="ignore"):
         scaled = means / errors
-    # A resample of one value only says nothing of its error, and so bounds nothing.
+    # A resample of one value only has no information on its error, and bounds nothing.
     scaled[np.isnan(scaled)] = 0.0
     # Order statistics, so that infinite ones are taken as they are.
     places = [math.ceil((0.5 + side * CONFIDENCE / 2) * (len(scaled) + 1)) - 1 for side in (1, -1)]
@@ -188,20 +191,20 @@ def _bootstrapped(mean: float, error: float, means: Floats, errors: Floats, n: i
 
 
 def _resampled(x: Floats, *, other: bool = False) -> tuple[Floats, Floats]:
-    """Of each resample its mean less that of `x`, and its standard error, [resample]."""
+    """Returns for each resample its mean less that of `x`, and its standard error, [resample]."""
     n = len(x)
     centred = x - x.mean()
     shares = _shares(n, other)
     means: Floats = shares @ centred
     squares = shares @ centred**2
     variance = np.maximum(squares - means**2, 0.0) * n / (n - 1)
-    # What arithmetic leaves of nothing.
+    # Rounding errors of zero.
     variance[variance <= 1e-14 * float((centred**2).max())] = 0.0
     return means, np.sqrt(variance / n)
 
 
 @cache
 def _shares(n: int, other: bool) -> Floats:
-    """How often each of `n` values is in each resample, over n, [resample, value]."""
+    """Returns how often each of `n` values is in each resample, over n, [resample, value]."""
     random = np.random.default_rng([_SEED, n, other])
     return random.multinomial(n, np.full(n, 1 / n), size=RESAMPLES) / n

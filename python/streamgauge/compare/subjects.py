@@ -1,5 +1,5 @@
-"""What ``compare`` is asked to compare: folders of records, scenarios with what is set in them, systems in
-the place of another, values that an address takes, modes."""
+"""Subjects of ``compare``: folders of records, scenarios with their settings, systems in the place of
+another, values of an address, modes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class AskedScenario:
 
 @dataclass(frozen=True, kw_only=True)
 class ComparedSubject:
-    """One of what is compared: a folder of records, or scenarios to run."""
+    """A subject of the comparison: a folder of records, or scenarios to run."""
 
     label: str
     operand: str
@@ -58,19 +58,19 @@ def subjects_of(
     flow: str | None = None,
     apart: bool = False,
 ) -> list[ComparedSubject]:
-    """The subjects that operands and axes stand for, in their order.
+    """Returns the subjects that operands and axes define, in their order.
 
     Args:
         operands: folders; ids, globs or files of scenarios, each with settings ``ADDRESS=VALUE`` behind it;
             with `inside`, names of systems or traffic, likewise.
         axes: each operand is taken with every combination of their values, one of which may be of `MODE`.
         settings: set in every scenario alike.
-        inside: the scenario in which operands take the place of the system under test.
-        flow: the flow under test, if its role does not say so.
-        apart: a lone operand that stands for several scenarios, a glob or a family, is a subject a scenario.
+        inside: the scenario in which operands replace the system under test.
+        flow: the flow under test, if its role does not show it.
+        apart: a lone operand for several scenarios, a glob or a family, is a subject a scenario.
 
     Raises:
-        ScenarioError: naming the operand or option, for what is not there, leads nowhere or is there twice.
+        ScenarioError: naming the operand or option, if it does not exist, has no effect or is a repeat.
     """
     common = list(settings)
     found = [
@@ -90,7 +90,7 @@ def subjects_of(
 
 
 def _one_a_scenario(subject: ComparedSubject) -> list[ComparedSubject]:
-    """A subject for each of its scenarios, called by what of its id not all have."""
+    """Returns a subject for each of its scenarios, named by the parts of its id that not all have."""
     parts = [re.split(r"(?<=[/-])", one.scenario.id) for one in subject.asked]
     shared = 0
     while all(len(mine) > shared + 1 and mine[shared] == parts[0][shared] for mine in parts):
@@ -142,12 +142,12 @@ def _of_operand(
 
 
 def _put_in(name: str, scenarios: Sequence[Scenario], inside: str, flow: str | None) -> list[str]:
-    """What is set so that a system takes the place of the one under test."""
+    """Returns the settings by which a system replaces the one under test."""
     if name not in SYSTEMS and name not in TRAFFIC:
         known = ", ".join([*SYSTEMS, *TRAFFIC])
         raise ScenarioError(
             f"no system or traffic is called '{name}'; there are {known}",
-            hint="with --in, what is compared are systems; a scenario or a folder is compared without it",
+            hint="with --in, name systems; compare scenarios or folders without it",
         )
     kind = "system" if name in SYSTEMS else "traffic"
     found: dict[str, None] = {}
@@ -155,10 +155,11 @@ def _put_in(name: str, scenarios: Sequence[Scenario], inside: str, flow: str | N
         tested = [flow] if flow else [one for one, what in scenario.flows.items() if what.role == "subject"]
         if len(tested) != 1 or tested[0] not in scenario.flows:
             flows = ", ".join(scenario.flows)
+            fault = f"no flow {flow}" if flow else f"{len(tested)} subjects, expected one"
             raise ScenarioError(
-                f"{scenario.id} has not one flow under test; its flows are {flows}",
+                f"{scenario.id} has {fault}; its flows are {flows}",
                 key="--in",
-                hint="say which with --flow",
+                hint="name one with --flow",
             )
         for mode in _MODES:
             if getattr(scenario.flows[tested[0]], mode) is not None:
@@ -177,7 +178,8 @@ def _mode(value: str) -> Mode:
 
 
 def _spoken(setting: str, axes: Sequence[Axis]) -> str:
-    """A value of an axis as a person reads it; with the end of its address where there are several."""
+    """Returns a value of an axis as a person reads it; with the end of its address where there are
+    several."""
     address, _, value = setting.partition("=")
     axis = next(one for one in axes if one.address == address)
     every = setting_labels(
@@ -188,7 +190,8 @@ def _spoken(setting: str, axes: Sequence[Axis]) -> str:
 
 
 def _labelled(subjects: Sequence[ComparedSubject], *, several: bool, varied: bool) -> list[ComparedSubject]:
-    """With labels that tell them apart: of operands what their ids differ in, of axes their values."""
+    """Returns subjects with unique labels: for operands the difference of their ids, for axes their
+    values."""
     if not several:
         return [replace(one, label=one.label or one.operand) for one in subjects]
     operands = list(dict.fromkeys(one.operand for one in subjects))
@@ -201,7 +204,7 @@ def _labelled(subjects: Sequence[ComparedSubject], *, several: bool, varied: boo
     settings = {operand: _SETTING.split(operand.strip())[1:] for operand in operands}
     plain = {operand: _SETTING.split(operand.strip())[0] for operand in operands}
     if len(set(plain.values())) == 1:
-        # One scenario, and what is set in it: that is what tells them apart.
+        # One scenario with several sets of settings: these make the labels.
         short = setting_labels(settings)
     elif any(one.directory is not None for one in subjects) or any(settings.values()):
         short = {operand: operand for operand in operands}

@@ -1,7 +1,7 @@
 """A comparison as Markdown for the summary of a job.
 
-GitHub and GitLab take ``data:`` addresses and scripts out of what they show, so that no picture can stand in
-the text itself, and the charts of Mermaid, which both draw, have no intervals. What is drawn is text.
+GitHub and GitLab strip ``data:`` addresses and scripts, which keeps pictures out of the text itself, and the
+charts of Mermaid, which both draw, have no intervals. Drawings are therefore text.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ __all__ = ["summary_of", "write_summary"]
 _MARK = {"pass": "✅", "fail": "❌", "inconclusive": "❔"}
 _ROW_MARK = {"better": "✅ ", "equal": "✅ ", "worse": "❌ ", "undecided": "❔ "}
 _MOST_ROWS = 200
-"""Of a scenario and mode; what is worse goes before."""
+"""Rows of a scenario and mode; worse ones first."""
 _ORDER = ("worse", "better", "undecided", "equal")
 
 
 def write_summary(found: Comparison, file: Path, *, title: str = "") -> None:
-    """Writes it: whole, or behind what is in the job's own summary (``$GITHUB_STEP_SUMMARY``).
+    """Writes the summary: as a whole, or after the present text of the job's own summary
+    (``$GITHUB_STEP_SUMMARY``).
 
     Raises:
         OSError: if it cannot be written.
@@ -34,8 +35,8 @@ def write_summary(found: Comparison, file: Path, *, title: str = "") -> None:
 
 
 def summary_of(found: Comparison, *, title: str = "") -> Summary:
-    """The verdict and the answer, the notes on the trials, and for each scenario and mode a table and a
-    picture."""
+    """Returns the verdict and the answer, the notes on the trials, and for each scenario and mode a table and
+    a picture."""
     verdict = verdict_of(found)
     others = [one for one in found.subjects if one != found.baseline]
     heading = title or (f"{', '.join(others)} against {found.baseline}" if others else found.baseline)

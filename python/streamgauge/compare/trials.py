@@ -24,7 +24,7 @@ ALONE = Path("variations") / "alone"
 
 
 def take(metrics: TrialMetrics, scenario: Mapping[str, Any], *, flow: str | None = None) -> dict[str, float]:
-    """What a trial of a scenario (normalised) says of the compared metrics; see
+    """Returns the compared metrics of a trial of a scenario (normalised); see
     `streamgauge.compare.metrics.take_from`."""
 
     def value(metric: str, name: str) -> float:
@@ -40,8 +40,8 @@ def take(metrics: TrialMetrics, scenario: Mapping[str, Any], *, flow: str | None
 
 
 def repetitions(trials: Sequence[LoadedTrial]) -> tuple[dict[int, LoadedTrial], int]:
-    """Of one scenario's trials in a mode the valid one of each repetition, by the seed that it has or stands
-    for, and how many repetitions have none."""
+    """Returns for one scenario's trials in a mode the valid one of each repetition, by the seed that it has
+    or replaces, and the number of repetitions without one."""
     found: dict[int, LoadedTrial] = {}
     asked = set()
     for trial in sorted(trials, key=lambda one: (one.replaces is not None, one.seed)):
@@ -59,14 +59,14 @@ def cases_of(
     flow: str | None = None,
     bases: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> list[SubjectTrials]:
-    """A subject's trials as cases, one for each scenario, set and mode. A trial that cannot be read counts as
-    invalid.
+    """Returns a subject's trials as cases, one for each scenario, set and mode. A trial that cannot be read
+    counts as invalid.
 
     Args:
-        subject: what is compared.
+        subject: the compared subject.
         trials: valid and invalid ones.
-        flow: the flow under test, if not those whose role says so.
-        bases: scenarios before that in them which is compared was varied, by the id of the scenario.
+        flow: the flow under test, if not the one with that role.
+        bases: scenarios before their compared part was varied, by the id of the scenario.
     """
     groups: dict[tuple[str, str], list[LoadedTrial]] = {}
     for trial in trials:
@@ -109,7 +109,7 @@ def cases_of(
 
 
 def focused_data(scenario: Mapping[str, Any], flow: str | None) -> Mapping[str, Any]:
-    """A normalised scenario with `flow`, if it has it, as the one under test."""
+    """Returns a normalised scenario with `flow`, if it has it, as the one under test."""
     flows: Mapping[str, Any] = scenario.get("flows") or {}
     if flow is None or flow not in flows:
         return scenario
@@ -118,7 +118,7 @@ def focused_data(scenario: Mapping[str, Any], flow: str | None) -> Mapping[str, 
 
 
 def alone_beside(campaigns: Iterable[Path]) -> list[SubjectTrials]:
-    """The neighbours' trials that lie beside these campaigns' folders (`ALONE`); see
+    """Returns the neighbours' trials that lie beside these campaigns' folders (`ALONE`); see
     `streamgauge.compare.alone`."""
     folders = [folder for out in dict.fromkeys(campaigns) for folder in sweep(out / ALONE)]
     return cases_of("", load_trials(folders))

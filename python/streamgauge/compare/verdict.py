@@ -1,4 +1,4 @@
-"""What a comparison lets pass: the verdict that the exit status, JUnit XML and a summary give alike."""
+"""Verdict of a comparison: the same in the exit status, JUnit XML and a summary."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["GateVerdict", "verdict_of"]
 
 @dataclass(frozen=True)
 class GateVerdict:
-    """Of all subjects against the baseline."""
+    """Verdict on all subjects against the baseline."""
 
     verdict: Literal["pass", "fail", "inconclusive"]
     why: str
@@ -23,8 +23,8 @@ class GateVerdict:
 def verdict_of(found: Comparison) -> GateVerdict:
     """It *fails* if any metric of any subject is worse than the baseline's. It is *inconclusive* if nothing
     is comparable, if more than a third of a subject's repetitions in a scenario and mode have no valid trial,
-    or if no row is decided. Else it *passes*; rows that are undecided beside others that are decided are
-    told. A subject alone, which becomes a baseline, passes if enough of its trials are valid."""
+    or if no row is decided. Else it *passes*; undecided rows beside decided ones are reported. A subject
+    alone, which becomes a baseline, passes if enough of its trials are valid."""
     others = [row for row in found.rows if row.verdict is not None]
     if worse := [row for row in others if row.verdict == "worse"]:
         return GateVerdict("fail", f"{_counted(len(worse))} worse: {_names(worse, found)}.")
@@ -51,7 +51,7 @@ def _counted(count: int) -> str:
 
 
 def _names(rows: list[ComparedRow], found: Comparison) -> str:
-    """The metrics, with whose and where if there are several."""
+    """Returns the metrics, with subject and place if there are several."""
     several = len(found.subjects) > 2
     places = len({(row.scenario, row.mode) for row in found.rows}) > 1
     said = dict.fromkeys(

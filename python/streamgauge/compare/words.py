@@ -10,11 +10,12 @@ from streamgauge.compare.comparison import ComparedRow
 __all__ = ["RANK_NOTE", "say_difference", "say_rank", "say_value", "say_without", "verdict_words"]
 
 RANK_NOTE = "* no other is better beyond doubt; it ranks behind a better value that another is better than"
-"""What a rank with an asterisk means."""
+"""Meaning of a rank with an asterisk."""
 
 
 def say_value(row: ComparedRow) -> str:
-    """A row's mean with half its interval: ``37.1 ± 0.4 %``; of a delay with what it leaves out."""
+    """Returns a row's mean with half its interval: ``37.1 ± 0.4 %``; for a delay with the part that it leaves
+    out."""
     if row.value is None:
         return "not known"
     ends = _ends(row.interval)
@@ -24,20 +25,21 @@ def say_value(row: ComparedRow) -> str:
 
 
 def say_without(row: ComparedRow) -> str:
-    """What a mean leaves out: ``36.4 % lost``; empty if that is nothing."""
+    """Returns the part that a mean leaves out: ``36.4 % lost``; empty if that is nothing."""
     return f"{say(row.without, PERCENT)} lost" if row.without else ""
 
 
 def say_rank(row: ComparedRow | None) -> str:
-    """A row's rank, with an asterisk where its value alone puts it there; empty if it is not known."""
+    """Returns a row's rank, with an asterisk where its value alone puts it there; empty if it is not
+    known."""
     if row is None or row.rank is None:
         return ""
     return f"{row.rank}{'*' if row.ranked_by_value else ''}"
 
 
 def say_difference(row: ComparedRow) -> str:
-    """A row's difference to the baseline with its sign and half its interval: ``-36.9 ± 0.4 points``; its
-    interval's ends where they lie unevenly, ``-36.9 [-40.1, -35.2] points``; empty of the baseline."""
+    """Returns a row's difference to the baseline with its sign and half its interval: ``-36.9 ± 0.4 points``;
+    its interval's ends where they lie unevenly, ``-36.9 [-40.1, -35.2] points``; empty of the baseline."""
     if row.difference is None:
         return ""
     sign = "+" if row.difference > 0 else ""
@@ -45,7 +47,7 @@ def say_difference(row: ComparedRow) -> str:
 
 
 def _difference(row: ComparedRow, sign: int) -> str:
-    """The difference, turned about if `sign` is negative."""
+    """Returns the difference, turned about if `sign` is negative."""
     assert row.difference is not None
     mean, ends = sign * row.difference, _ends(row.difference_interval)
     if ends is not None and sign < 0:
@@ -64,7 +66,8 @@ def _difference(row: ComparedRow, sign: int) -> str:
 
 
 def verdict_words(row: ComparedRow) -> str:
-    """``better by 36.9 ± 0.4 points``, ``practically equal``, ``undecided: ...``; empty of the baseline."""
+    """Returns ``better by 36.9 ± 0.4 points``, ``practically equal``, ``undecided: ...``; empty of the
+    baseline."""
     match row.verdict:
         case None:
             return ""
@@ -78,7 +81,7 @@ def verdict_words(row: ComparedRow) -> str:
 
 
 def say_share(share: float) -> str:
-    """A probability: ``p < 0.001``, ``p = 0.03``."""
+    """Returns a probability: ``p < 0.001``, ``p = 0.03``."""
     return "p < 0.001" if share < 0.001 else f"p = {number(share, 1)}"
 
 
@@ -87,13 +90,13 @@ def _ends(interval: tuple[float, float] | None) -> tuple[float, float] | None:
 
 
 def _is_uneven(mean: float, ends: tuple[float, float]) -> bool:
-    """Whether one end is further away than the other by a quarter or more."""
+    """Returns whether one end is further away than the other by a quarter or more."""
     below, above = mean - ends[0], ends[1] - mean
     return min(below, above) < 0.75 * max(below, above)
 
 
 def _scale(value: float, text: str) -> float:
-    """Canonical units in one of those that `text` says `value` in; 0 if it says nothing."""
+    """Returns canonical units in one of the unit of `value` in `text`; 0 without a unit."""
     plain = float(text.replace("\u202f", ""))
     # Units are powers of ten, or eight of them: the text's rounding must not show in the ends.
     if not plain:

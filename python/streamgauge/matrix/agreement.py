@@ -1,13 +1,13 @@
-"""Emulated cells held against simulated ones: how many are alike, and whether the order of systems is the
+"""Emulated cells compared with simulated ones: how many are alike, and whether the order of systems is the
 same.
 
 A cell is *alike* in a measure if its emulated value lies where one more simulated trial would have been (the
 95 % prediction interval: for n simulated and m emulated trials t(0.975, n - 1) s sqrt(1/n + 1/m) about the
-simulated mean), or no further from the mean than the measure's margin (docs/compare.md). Of the orders of two
-systems that simulation has beyond doubt it is told how many emulation has as well; one is *turned* where
-emulation has them the other way about by more than the margin, and *level* where they lie within it.
-Kendall's tau-b (Kendall 1945, Biometrika 33:239) is that of the means of all systems in a kind, averaged over
-the kinds.
+simulated mean), or no further from the mean than the measure's margin (docs/compare.md). For the orders of
+two systems that simulation has beyond doubt, the number that emulation has as well is reported; one is
+*turned* where emulation has them the other way about by more than the margin, and *level* where they lie
+within it. Kendall's tau-b (Kendall 1945, Biometrika 33:239) is that of the means of all systems in a kind,
+averaged over the kinds.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ class CellPair:
 
     @property
     def about(self) -> ComparedMetric:
-        """What is measured."""
+        """Returns the measured metric."""
         return self.sim.about
 
     @property
     def intervals(self) -> tuple[Interval, Interval]:
-        """Of both, the simulated one first."""
+        """Returns those of both, the simulated one first."""
         first, second = (interval([value for _, value in row.values]) for row in (self.sim, self.emu))
         return first, second
 
     @property
     def gap(self) -> float:
-        """How far the emulated mean is above the simulated one, in canonical units."""
+        """Returns how far the emulated mean is above the simulated one, in canonical units."""
         return (self.emu.value or 0.0) - (self.sim.value or 0.0)
 
     @property
@@ -65,7 +65,7 @@ class CellPair:
 
     @property
     def is_alike(self) -> bool:
-        """Whether emulation says the same."""
+        """Returns whether emulation agrees."""
         return abs(self.gap) <= max(self.half or 0.0, self.margin)
 
 
@@ -86,7 +86,7 @@ class MeasureAgreement:
 
     @property
     def alike(self) -> int:
-        """How many cells."""
+        """Returns how many cells."""
         return sum(one.is_alike for one in self.pairs)
 
     @property
@@ -96,12 +96,12 @@ class MeasureAgreement:
 
     @property
     def middle_gap(self) -> float:
-        """The median of how far cells are apart, in canonical units."""
+        """Returns the median of how far cells are apart, in canonical units."""
         return statistics.median(abs(one.gap) for one in self.pairs)
 
 
 def agreements(found: JudgedMatrix) -> list[MeasureAgreement]:
-    """One of each measure that any cell has in both modes."""
+    """Returns one of each measure that any cell has in both modes."""
     made = []
     for measure in MEASURES:
         pairs = list(pairs_of(found, measure))
@@ -124,7 +124,7 @@ def agreements(found: JudgedMatrix) -> list[MeasureAgreement]:
 
 
 def pairs_of(found: JudgedMatrix, measure: str) -> Iterator[CellPair]:
-    """Every cell that has the measure in both modes."""
+    """Yields every cell that has the measure in both modes."""
     for kind in found.matrix.kinds:
         sim, emu = found.of(kind.name, "sim"), found.of(kind.name, "emu")
         if sim is None or emu is None:
@@ -136,7 +136,7 @@ def pairs_of(found: JudgedMatrix, measure: str) -> Iterator[CellPair]:
 
 
 def _orders(pairs: Sequence[CellPair]) -> Iterator[str]:
-    """Of each order that simulation has beyond doubt in a kind, what it is in emulation."""
+    """Yields for each order that simulation has beyond doubt in a kind, its kind in emulation."""
     emu = {one.system: one for one in pairs}
     for worse in pairs:
         for name in worse.sim.beaten_by:

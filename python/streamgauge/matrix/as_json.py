@@ -7,8 +7,8 @@ from typing import Any
 from streamgauge.claims.dimension import json_value
 from streamgauge.compare.statistics import CONFIDENCE
 from streamgauge.matrix.agreement import MeasureAgreement, agreements
+from streamgauge.matrix.answer import sentences
 from streamgauge.matrix.judged import JudgedKind, JudgedMatrix, undisturbed_of
-from streamgauge.matrix.told import sentences
 
 __all__ = ["SCHEMA", "to_json"]
 

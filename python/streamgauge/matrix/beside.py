@@ -49,12 +49,12 @@ class BesideMap:
 
 @dataclass(frozen=True)
 class EmulatedBesidePart:
-    """What a page says of emulation beside simulation."""
+    """Emulation beside simulation on a page."""
 
     brief: str
     table: tuple[tuple[str, ...], ...]
-    """Of each measure its name; cells alike of how many; the median apart; orders, those of them that are the
-    same, level and turned; tau."""
+    """For each measure its name; cells alike of how many; the median apart; orders, those of them that are
+    the same, level and turned; tau."""
     maps: tuple[BesideMap, ...]
 
 
@@ -71,8 +71,8 @@ def beside_part(found: JudgedMatrix) -> EmulatedBesidePart | None:
 
 
 def brief_of(measured: Sequence[MeasureAgreement]) -> str:
-    """``Bit rate seen: 48 of 52 cells alike, of 120 orders beyond doubt 117 the same and 1 turned``; and of
-    harm."""
+    """Returns ``Bit rate seen: 48 of 52 cells alike, of 120 orders beyond doubt 117 the same and 1 turned``;
+    and of harm."""
     told = []
     for name in _LEAD:
         one = next((one for one in measured if one.about.name == name), None)

@@ -1,5 +1,5 @@
-"""What the matrix is made of: a scenario file whose ``variants`` are two axes, kinds of scenario and systems,
-and systems of the user's own beside these."""
+"""Parts of the matrix: a scenario file with two axes as its ``variants``, kinds of scenario and systems, and
+systems of the user's own beside these."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ __all__ = ["SHIPPED", "Matrix", "MatrixCell", "MatrixSystem", "ScenarioKind", "m
 SHIPPED = Path("matrix") / "matrix.yaml"
 """The matrix that ships, below the catalogue's folder."""
 _SYSTEM = ("system", "traffic", "parameters", "congestion_control", "ecn", "clip", "sim", "emu")
-"""What of a flow is of the system that it plays; the rest is of the kind of scenario."""
+"""Parts of a flow that belong to the system that it plays; the rest belongs to the kind of scenario."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ScenarioKind:
-    """A row of the matrix: a path and what is beside the system on it."""
+    """A row of the matrix: a path and the flows beside the system on it."""
 
     name: str
     """The end of its ids: ``tcp-cubic``."""
     label: str
     question: str
     group: str
-    """Kinds whose names begin alike: ``tcp``."""
+    """Group of kinds with the same beginning of their names: ``tcp``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +73,7 @@ class Matrix:
     cells: tuple[MatrixCell, ...]
 
     def of_kind(self, kind: str) -> Iterator[MatrixCell]:
-        """Its cells, in the systems' order."""
+        """Returns its cells, in the systems' order."""
         return (cell for cell in self.cells if cell.kind == kind)
 
     def with_kinds(self, names: Sequence[str]) -> Matrix:
@@ -83,7 +83,7 @@ class Matrix:
         return replace(self, kinds=tuple(by_name[name] for name in names), cells=cells)
 
     def asked_in(self, mode: Mode, names: Collection[str]) -> Matrix:
-        """The matrix with cells of these kinds that say as well why they cannot run in `mode`."""
+        """Returns the matrix with the reasons why cells of these kinds cannot run in `mode`."""
         cells = tuple(
             replace(cell, refused={**cell.refused, **_refused(cell.scenario, [mode])})
             if cell.kind in names
@@ -102,19 +102,19 @@ def matrix_of(
     settings: Iterable[str] = (),
     modes: Sequence[Mode] = ("sim",),
 ) -> Matrix:
-    """The matrix of a file, with systems of the user's own.
+    """Returns the matrix of a file, with systems of the user's own.
 
     Args:
-        file: a scenario file whose ``variants`` are a list of two mappings; that which ships if None.
-        own: ids, globs or files of scenarios, each with one flow under test, which takes the place of the
-            system in every kind.
+        file: a scenario file with a list of two mappings as its ``variants``; the shipped one if None.
+        own: ids, globs or files of scenarios, each with one flow under test, which replaces the system in
+            every kind.
         kinds: names or globs of kinds; all if empty.
         systems: names or globs of systems of the file; all if empty.
         settings: ``ADDRESS=VALUE``, set in every cell.
-        modes: for which it is said why a cell cannot run.
+        modes: modes for which reasons against a cell are given.
 
     Raises:
-        ScenarioError: with file and key, for a file that is no matrix, a name that stands for nothing, and a
+        ScenarioError: with file and key, for a file that is no matrix, a name that matches nothing, and a
             scenario without one flow under test.
     """
     path = catalogue_folder() / SHIPPED if file is None else file
@@ -126,7 +126,7 @@ def matrix_of(
     wanted_rows = _chosen(kinds, list(rows), "--kind")
     wanted_columns = _chosen(systems, list(columns), "--system")
     places = dict(zip(itertools.product(rows, columns), ids, strict=True))
-    # What is set may be wrong in kinds that nobody asked for.
+    # A setting may be invalid in kinds that were not requested.
     if len(wanted_rows) == len(rows):
         scenarios = dict(zip(places, load_file(path, settings=settings, mutants=False), strict=True))
     else:
@@ -173,7 +173,7 @@ def _axes(variants: Any, path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _chosen(wanted: Sequence[str], known: Sequence[str], option: str) -> list[str]:
-    """The known names that stand behind names or globs, in the file's order."""
+    """Returns the known names that names or globs select, in the file's order."""
     found: set[str] = set()
     for text in wanted:
         mine = [name for name in known if fnmatch.fnmatchcase(name, text)]
@@ -200,7 +200,7 @@ def _cell(kind: str, system: str, scenario: Scenario, modes: Iterable[Mode]) -> 
 
 
 def _refused(scenario: Scenario, modes: Iterable[Mode]) -> dict[Mode, str]:
-    """Why it cannot run, by mode."""
+    """Returns why it cannot run, by mode."""
     refused: dict[Mode, str] = {}
     for mode in modes:
         why = scenario.unsupported(mode)
@@ -220,10 +220,10 @@ def _own_system(scenario: Scenario, told: str, known: Sequence[str]) -> MatrixSy
     tested = [name for name, flow in scenario.flows.items() if flow.role == "subject"]
     if len(tested) != 1:
         raise ScenarioError(
-            f"{scenario.id} has {len(tested)} flows under test, and a system of the matrix is one",
+            f"{scenario.id} has {len(tested)} subjects; a system of the matrix is one subject",
             file=told,
             key="flows",
-            hint="give one flow the role subject, and the others that of rival",
+            hint="give exactly one flow `role: subject`",
         )
     name = scenario.id.rpartition("/")[2]
     if name in known:
@@ -237,7 +237,7 @@ def _own_system(scenario: Scenario, told: str, known: Sequence[str]) -> MatrixSy
 
 
 def _playing(scenarios: Mapping[tuple[str, str], Scenario], row: str, columns: Sequence[str]) -> list[str]:
-    """The flows of a kind that play the system: those that differ from system to system."""
+    """Returns the flows of a kind that play the system: those that differ from system to system."""
     first = scenarios[row, columns[0]]
     tested = {name for name, flow in first.flows.items() if flow.role == "subject"}
     return [
@@ -249,7 +249,7 @@ def _playing(scenarios: Mapping[tuple[str, str], Scenario], row: str, columns: S
 
 
 def _with(model: Scenario, names: Sequence[str], own: Scenario, row: str, system: MatrixSystem) -> Scenario:
-    """A kind's scenario in which those flows play the system of the user's own."""
+    """Returns a kind's scenario in which those flows play the system of the user's own."""
     tested = next(name for name, flow in own.flows.items() if flow.role == "subject")
     theirs: dict[str, Any] = own.model_dump(mode="json", by_alias=True, exclude_unset=True)["flows"][tested]
     data: dict[str, Any] = model.model_dump(mode="json", by_alias=True, exclude_unset=True)

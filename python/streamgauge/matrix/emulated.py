@@ -19,14 +19,14 @@ from streamgauge.matrix.cells import Matrix, MatrixCell
 __all__ = ["HOST", "QUARTER", "emulated_of", "lying", "with_quarter"]
 
 QUARTER: Final[Mapping[str, str]] = {
-    "tcp-cubic": "what the kinds of queues and round trips vary: one TCP of the kernel's",
-    "cross-medium": "a paper's own kind, and no TCP but a system's",
-    "link-loss": "losses in bursts, which try how each repairs",
-    "tcp-3bbr": "the heaviest, beside the TCP that a simulator is least sure of",
-    "queue-fq": "a queue that keeps flows apart",
-    "rtt-200": "the longest round trip: timers and windows",
-    "rfc8867-5.7": "short transfers that come and go: beginnings of TCP",
-    "beside-itself": "two of a kind, and so two of what a system does",
+    "tcp-cubic": "the base of the kinds with other queues and round trips: one TCP of the kernel",
+    "cross-medium": "a paper's own kind, without TCP but a system's own",
+    "link-loss": "losses in bursts, which exercise each repair",
+    "tcp-3bbr": "the heaviest traffic, by the TCP that is hardest to simulate",
+    "queue-fq": "a queue that separates flows",
+    "rtt-200": "the longest round trip, for timers and windows",
+    "rfc8867-5.7": "short transfers, for the start of TCP",
+    "beside-itself": "two instances of each system",
 }
 """One kind at least of each group, and of greedy TCPs two; the order is that in which they are run."""
 HOST: Final = "host"
@@ -35,7 +35,7 @@ _ALONE: Final = "-alone"
 
 
 def with_quarter(matrix: Matrix) -> tuple[Matrix, Matrix]:
-    """The matrix whose cells of kinds in `QUARTER` say whether they can be emulated, and of it these kinds.
+    """Returns the matrix with the emulation reasons of cells of kinds in `QUARTER`, and these kinds of it.
 
     Raises:
         ScenarioError: if the matrix has none of them.
@@ -53,14 +53,14 @@ def with_quarter(matrix: Matrix) -> tuple[Matrix, Matrix]:
 
 
 def emulated_of(folder: Path) -> str:
-    """The machine whose trials a folder has: ``host``, ``virtual``."""
+    """Returns the machine of a folder's trials: ``host``, ``virtual``."""
     kind, _, _ = machine_of(folder).partition("-")
     return kind or HOST
 
 
 def lying(matrix: Matrix, out: Path) -> tuple[list[SubjectTrials], dict[str, str]]:
-    """The emulated trials of cells that lie in the campaign's folder or in a machine's below it, with the
-    neighbours' alone; of each kind those of one machine, of which more cells lie.
+    """Returns the existing emulated trials of cells in the campaign's folder or in a machine's below it, with
+    the neighbours' alone; for each kind those of one machine, the one with more cells.
 
     Returns:
         The cases, and the machine of each kind.
@@ -97,6 +97,6 @@ def lying(matrix: Matrix, out: Path) -> tuple[list[SubjectTrials], dict[str, str
 
 
 def _is_of(cell: MatrixCell, case: SubjectTrials) -> bool:
-    """Whether trials are of that cell, and not of one of its name in which something was set."""
+    """Returns whether trials are of that cell, and not of one of its name in which something was set."""
     mine = cell.scenario.in_mode("emu").normalised()
     return all(mine.get(key) == case.scenario.get(key) for key in ("path", "flows", "until"))

@@ -28,12 +28,13 @@ At = Callable[[float, float], tuple[float, float]]
 
 
 def front(points: Sequence[Point], x: ComparedMetric, y: ComparedMetric) -> Markup:
-    """The drawing: points with crosses of their 95 % intervals, names, and the Pareto front as a dashed line.
+    """Returns the drawing: points with crosses of their 95 % intervals, names, and the Pareto front as a
+    dashed line.
 
     Args:
         points: systems with their values and intervals; one at least.
-        x: what lies across.
-        y: what goes up.
+        x: the horizontal metric.
+        y: the vertical one.
     """
     across, up = (
         axis_of(
@@ -62,7 +63,7 @@ def front(points: Sequence[Point], x: ComparedMetric, y: ComparedMetric) -> Mark
         parts.append(f'<polyline class="front" points="{" ".join(f"{a:.1f},{b:.1f}" for a, b in corners)}"/>')
     first = {id(point) for point in best}
     box = (2.0, _TOP, _W - 2, _H - _BOTTOM + 2)
-    # The corner that says where it is better is nobody's.
+    # The corner with the better values is left free.
     names = place_names([point.name for point in points], places, Area(box, _CHAR, (_corner(x, y)[0],)))
     parts += [one.line for one in names if one.line]
     for point in points:
@@ -99,7 +100,7 @@ def _grid(across: DotAxis, up: DotAxis, at: At) -> str:
 
 
 def _corner(x: ComparedMetric, y: ComparedMetric) -> tuple[Box, float, float, str]:
-    """Where it is better: the place of that word, and how it is anchored."""
+    """Returns where it is better: the place of that word, and how it is anchored."""
     px, anchor = (_W - _RIGHT - 6, "end") if x.better == "more" else (_LEFT + 6, "start")
     py = _TOP + 14 if y.better == "more" else _H - _BOTTOM - 7
     left = px - 40 if anchor == "end" else px

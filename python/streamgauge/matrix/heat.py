@@ -15,8 +15,8 @@ from streamgauge.matrix.judged import JudgedKind, JudgedMatrix
 __all__ = ["HeatCell", "HeatMap", "HeatRow", "heat_maps", "short_number"]
 
 _TRIMMED = 0.03
-"""So much of the values at either end have the colour of those next to them: one that is out of all
-proportion does not make all others alike."""
+"""Share of the values at either end that have the colour of those next to them: an outlier does not make all
+others alike."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class HeatMap:
 
 
 def heat_maps(found: JudgedMatrix, measures: Sequence[str]) -> list[HeatMap]:
-    """One of each measure that is known, in the mode that answers."""
+    """Returns one of each measure that is known, in the mode that answers."""
     mode = found.main
     kinds = [one for one in found.kinds if one.mode == mode]
     made = []
@@ -119,7 +119,7 @@ def _cell(row: ComparedRow, one: JudgedKind, low: float, high: float, scale: flo
 
 
 def short_number(value: float, dimension: Dimension) -> str:
-    """A value as it fits a cell, in the map's unit."""
+    """Returns a value as it fits a cell, in the map's unit."""
     if dimension == NUMBER and abs(value) < 10:
         return f"{value:.2f}"
     return plain(round(value), 4) if abs(value) >= 10 else f"{value:.2g}" if abs(value) >= 0.01 else "0"

@@ -1,4 +1,4 @@
-"""Who is best in each kind of scenario, and over all of them: the statistics of a comparison."""
+"""The best system in each kind of scenario, and over all of them: the statistics of a comparison."""
 
 from __future__ import annotations
 
@@ -15,13 +15,17 @@ from streamgauge.matrix.emulated import HOST
 from streamgauge.matrix.running import MatrixTrials, begun
 from streamgauge.processors import processors
 
-__all__ = ["MEASURES", "OVERALL", "JudgedKind", "JudgedMatrix", "judged"]
+__all__ = ["CALL_MEASURES", "MEASURES", "OVERALL", "JudgedKind", "JudgedMatrix", "judged", "measures_of"]
 
 MEASURES = (
     "shown_rate", "frozen_share", "startup_delay", "live_latency",
     "harm", "neighbour_share", "neighbour_delay", "jain",
 )  # fmt: skip
 """By which systems are ranked: the viewer's, then the neighbours'."""
+CALL_MEASURES = (
+    "goodput", "frozen_share", "frames_lost", "live_latency", "path_delay_p95", "loss", "harm", "jain",
+)  # fmt: skip
+"""Metrics that rank systems with media made as they are sent, where no clip's rate is known."""
 OVERALL = "overall"
 """The name of the kind that is all kinds but the undisturbed one, each weighing the same."""
 
@@ -42,7 +46,7 @@ class JudgedKind:
     """Repetitions without a valid trial."""
 
     def row(self, system: str, measure: str) -> ComparedRow | None:
-        """The row of these; None if nothing is known."""
+        """Returns the row of these; None if nothing is known."""
         found = self._by_key.get((system, measure))
         return found if found is not None and found.value is not None else None
 
@@ -52,20 +56,20 @@ class JudgedKind:
 
     @property
     def measures(self) -> list[ComparedMetric]:
-        """Those that any system knows here."""
-        known = {row.metric for row in self.rows if row.value is not None}
-        return [COMPARED[name] for name in MEASURES if name in known]
+        """Returns those that any system has here."""
+        known = dict.fromkeys(row.metric for row in self.rows if row.value is not None)
+        return [COMPARED[name] for name in known]
 
     def first(self, measure: str) -> list[str]:
-        """The systems that nobody beats beyond doubt; all of them if nobody beats anybody."""
+        """Returns the systems that none beats beyond doubt; all of them if none is beaten."""
         return [row.subject for row in self._known(measure) if not row.beaten_by]
 
     def tells_apart(self, measure: str) -> bool:
-        """Whether anybody is beaten by anybody."""
+        """Returns whether any system is beaten."""
         return any((row.rank or 1) > 1 for row in self._known(measure))
 
     def ordered(self, measure: str) -> list[ComparedRow]:
-        """The rows of a measure by value, the best first."""
+        """Returns the rows of a measure by value, the best first."""
         sign = -1.0 if COMPARED[measure].better == "more" else 1.0
         return sorted(self._known(measure), key=lambda row: sign * (row.value or 0.0))
 
@@ -73,14 +77,14 @@ class JudgedKind:
         return [row for row in self.rows if row.metric == measure and row.value is not None]
 
     def dominated(self, one: str, other: str, measures: Sequence[str]) -> bool:
-        """Whether `one` is beaten beyond doubt by `other` in each of these measures."""
+        """Returns whether `one` is beaten beyond doubt by `other` in each of these measures."""
         rows = [self.row(one, measure) for measure in measures]
         return all(row is not None and other in row.beaten_by for row in rows)
 
 
 @dataclass(frozen=True, kw_only=True)
 class JudgedMatrix:
-    """Everything that the page and the JSON tell."""
+    """All data of the page and the JSON."""
 
     matrix: Matrix
     kinds: tuple[JudgedKind, ...]
@@ -91,33 +95,33 @@ class JudgedMatrix:
     notes: tuple[str, ...]
 
     def of(self, kind: str, mode: str) -> JudgedKind | None:
-        """A kind in a mode; None if it has no trials."""
+        """Returns a kind in a mode; None if it has no trials."""
         found = (one for one in (*self.kinds, *self.overall) if (one.kind.name, one.mode) == (kind, mode))
         return next(found, None)
 
     @property
     def modes(self) -> list[str]:
-        """Those with trials, simulation first."""
+        """Returns those with trials, simulation first."""
         return sorted({one.mode for one in self.kinds}, key=lambda mode: mode != "sim")
 
     @property
     def main(self) -> str:
-        """The mode that answers: the one that has the most kinds."""
+        """Returns the mode that answers: the one that has the most kinds."""
         return max(self.modes, key=lambda mode: sum(one.mode == mode for one in self.kinds), default="sim")
 
     def label(self, system: str) -> str:
-        """What a system is called."""
+        """Returns the name of a system."""
         return next((one.label for one in self.matrix.systems if one.name == system), system)
 
     def disturbed(self, mode: str) -> list[JudgedKind]:
-        """The kinds that `overall` is over."""
+        """Returns the kinds that `overall` is over."""
         undisturbed = undisturbed_of(self.matrix)
         return [one for one in self.kinds if one.mode == mode and one.kind.name not in undisturbed]
 
 
 def undisturbed_of(matrix: Matrix) -> set[str]:
-    """The kinds in which nothing happens: nobody is beside the system, and its path is that of a kind in
-    which somebody is."""
+    """Returns the kinds in which nothing happens: no flow is beside the system, and its path is that of a
+    kind with one."""
     cells: dict[str, Any] = {}
     for cell in matrix.cells:
         cells.setdefault(cell.kind, cell.scenario)
@@ -131,8 +135,20 @@ def _path_of(scenario: Any) -> str:
     return str(scenario.normalised()["path"])
 
 
+def measures_of(matrix: Matrix) -> tuple[str, ...]:
+    """By which its systems are ranked: those of calls where no flow under test plays a clip."""
+    tested = [
+        flow
+        for cell in matrix.cells
+        for flow in cell.scenario.flows.values()
+        if flow.role == "subject" and flow.system is not None
+    ]
+    return CALL_MEASURES if tested and all(flow.clip is None for flow in tested) else MEASURES
+
+
 def judged(ran: MatrixTrials) -> JudgedMatrix:
     """Ranks the systems in every kind and over all of them."""
+    measures = measures_of(ran.matrix)
     asked: list[tuple[ScenarioKind, str, list[SubjectTrials], str]] = []
     totals = dict[str, dict[str, list[SubjectTrials]]]()
     undisturbed = undisturbed_of(ran.matrix)
@@ -148,12 +164,12 @@ def judged(ran: MatrixTrials) -> JudgedMatrix:
                 totals.setdefault(mode, {})[kind.name] = mine
     # Resampling takes most of the time, and no interpreter.
     with ThreadPoolExecutor(processors()) as pool:
-        kinds = list(pool.map(lambda one: _judged(*one), asked))
+        kinds = list(pool.map(lambda one: _judged(measures, *one), asked))
     overall = []
     for mode, by_kind in totals.items():
         machines = {one.machine for one in kinds if one.mode == mode and one.kind.name in by_kind}
         machine = machines.pop() if len(machines) == 1 else ""
-        overall.append(_overall(mode, by_kind, ran.matrix, machine))
+        overall.append(_overall(mode, by_kind, ran.matrix, machine, measures))
     return JudgedMatrix(
         matrix=ran.matrix,
         kinds=tuple(kinds),
@@ -163,15 +179,17 @@ def judged(ran: MatrixTrials) -> JudgedMatrix:
     )
 
 
-def _judged(kind: ScenarioKind, mode: str, cases: Sequence[SubjectTrials], machine: str) -> JudgedKind:
-    found = compare(cases, metrics=MEASURES)
-    order = {name: place for place, name in enumerate(MEASURES)}
+def _judged(
+    measures: Sequence[str], kind: ScenarioKind, mode: str, cases: Sequence[SubjectTrials], machine: str
+) -> JudgedKind:
+    found = compare(cases, metrics=measures)
+    order = {name: place for place, name in enumerate(measures)}
     rows = sorted(found.rows, key=lambda row: order[row.metric])
     return JudgedKind(
         kind=kind,
         mode=mode,
         machine=machine,
-        # They are ranked, and held against no baseline.
+        # They are ranked, without a baseline.
         rows=tuple(
             replace(row, scenario=kind.name, verdict=None, difference=None, difference_interval=None, why="")
             for row in rows
@@ -182,10 +200,14 @@ def _judged(kind: ScenarioKind, mode: str, cases: Sequence[SubjectTrials], machi
 
 
 def _overall(
-    mode: str, by_kind: Mapping[str, Sequence[SubjectTrials]], matrix: Matrix, machine: str
+    mode: str,
+    by_kind: Mapping[str, Sequence[SubjectTrials]],
+    matrix: Matrix,
+    machine: str,
+    measures: Sequence[str],
 ) -> JudgedKind | None:
-    """All kinds as one: of each system and seed the mean over the kinds of each measure, where every system
-    that knows it at all has it in the same kinds."""
+    """Returns all kinds as one: for each system and seed the mean over the kinds of each measure, where every
+    system that has it at all has it in the same kinds."""
     if len(by_kind) < 2:
         return None
     cases = []
@@ -196,7 +218,7 @@ def _overall(
         trials: dict[int, dict[str, float]] = {}
         for seed in set.intersection(*(set(case.trials) for case in mine)):
             read = {}
-            for name in MEASURES:
+            for name in measures:
                 kinds = _known_in(name, by_kind)
                 values = [case.trials[seed].get(name, math.nan) for case in mine if case.of in kinds]
                 if values and all(map(math.isfinite, values)):
@@ -212,11 +234,11 @@ def _overall(
         question=matrix.question,
         group=OVERALL,
     )
-    return _judged(kind, mode, cases, machine)
+    return _judged(measures, kind, mode, cases, machine)
 
 
 def _known_in(measure: str, by_kind: Mapping[str, Sequence[SubjectTrials]]) -> set[str]:
-    """The kinds in which a measure is known at all."""
+    """Returns the kinds in which a measure is known at all."""
     return {
         kind
         for kind, cases in by_kind.items()

@@ -13,11 +13,11 @@ from streamgauge.compare import COMPARED, ComparedRow, say_value
 from streamgauge.compare.answer import listed
 from streamgauge.documents import write_whole
 from streamgauge.matrix.agreement import pairs_of
+from streamgauge.matrix.answer import SENTENCES_NEED, beaten_in_both, sentences
 from streamgauge.matrix.beside import beside_part
 from streamgauge.matrix.front import front
 from streamgauge.matrix.heat import heat_maps
 from streamgauge.matrix.judged import MEASURES, JudgedKind, JudgedMatrix
-from streamgauge.matrix.told import SENTENCES_NEED, beaten_in_both, sentences
 from streamgauge.report.agreement import Agreement, agreement, pair
 from streamgauge.report.dots import Point
 from streamgauge.report.page import render_page
@@ -31,7 +31,7 @@ _MODE = {"sim": "simulated", "emu": "emulated"}
 _VIEWER = ("shown_rate", "frozen_share", "startup_delay", "live_latency")
 _NEIGHBOURS = ("harm", "neighbour_share", "neighbour_delay", "jain")
 _FRONTS = (("shown_rate", "harm"), ("frozen_share", "shown_rate"))
-"""What is drawn against what over all kinds, and the first of them in each kind."""
+"""Pairs of metrics that are drawn over all kinds, and the first of them in each kind."""
 GROUPS = {
     "cross": "Cross traffic at a constant rate",
     "link": "A link that changes or loses",
@@ -41,7 +41,7 @@ GROUPS = {
     "rtt": "Round trips",
     "rfc8867": "RFC 8867",
 }
-"""What groups of kinds are called; others by their name."""
+"""Names of groups of kinds; others by their name."""
 
 
 def write_page(found: JudgedMatrix, out: Path) -> Path:
@@ -50,7 +50,7 @@ def write_page(found: JudgedMatrix, out: Path) -> Path:
 
 
 def render(found: JudgedMatrix) -> str:
-    """The page as text."""
+    """Returns the page as text."""
     told = sentences(found)
     main = found.main
     overall = found.of("overall", main)
@@ -118,14 +118,14 @@ def _basis(one: JudgedKind) -> str:
 
 
 def _words(mode: str, machine: str) -> str:
-    """How trials were run: ``simulated``, ``emulated in a virtual machine``."""
+    """Returns how trials were run: ``simulated``, ``emulated in a virtual machine``."""
     return f"{_MODE.get(mode, mode)}{' in a virtual machine' if machine == 'virtual' else ''}"
 
 
 def _table(
     found: JudgedMatrix, blocks: Sequence[JudgedKind], measures: Sequence[str], *, unbeaten: str = ""
 ) -> Ranking | None:
-    """Systems by their values in one kind, a part a mode; None if nobody knows any."""
+    """Returns systems by their values in one kind, a part a mode; None if no system has any."""
     heads: list[RowHead] = []
     values: dict[tuple[str, str, str], ComparedRow] = {}
     for block in blocks:
@@ -161,7 +161,7 @@ def _unbeaten(found: JudgedMatrix, system: str, measure: str) -> str:
 
 
 def _parts(found: JudgedMatrix, block: JudgedKind, system: str) -> str:
-    """Whose programs played, of an emulated row."""
+    """Returns the origin of the programs of an emulated row."""
     cell = next(
         (one for one in found.matrix.cells if (one.kind, one.system) == (block.kind.name, system)), None
     )
@@ -232,7 +232,8 @@ def _kind(found: JudgedMatrix, kind: Any) -> dict[str, Any]:
 
 
 def _brief(found: JudgedMatrix, one: JudgedKind, measure: str) -> str:
-    """Who is best in a measure: ``Darwin 540 kbit/s``, ``5 of 13, from HLS 0.98 s``; ``nobody differs``."""
+    """Returns the best in a measure: ``Darwin 540 kbit/s``, ``5 of 13, from HLS 0.98 s``; ``nobody
+    differs``."""
     rows = one.ordered(measure)
     if not rows:
         return ""
@@ -249,7 +250,7 @@ def _brief(found: JudgedMatrix, one: JudgedKind, measure: str) -> str:
 
 
 def _agreement(found: JudgedMatrix) -> Agreement | None:
-    """Simulation held against emulation, number by number; None without emulated trials."""
+    """Compares simulation with emulation, number by number; None without emulated trials."""
     pairs = []
     for one in (one for measure in MEASURES for one in pairs_of(found, measure)):
         about = one.about

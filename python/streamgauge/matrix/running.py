@@ -1,4 +1,4 @@
-"""Runs the matrix, the neighbours alone beside it, and reads what lies there of other modes."""
+"""Runs the matrix, the neighbours alone beside it, and reads existing trials of other modes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class MatrixTrials:
     by_kind: Mapping[str, Sequence[SubjectTrials]]
     """By a kind's name: cases called by their systems' names, and the neighbours alone, called ``""``."""
     interrupted: bool = False
-    """Whether Ctrl-C came before all had run."""
+    """Whether Ctrl-C arrived before all had run."""
     tried: int = 0
     """How many trials there were, the neighbours' alone and invalid ones among them."""
     machines: Mapping[str, str] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class MatrixTrials:
 
     @property
     def count(self) -> int:
-        """How many valid trials of cells there are."""
+        """Returns how many valid trials of cells there are."""
         return sum(len(case.trials) for mine in self.by_kind.values() for case in mine if case.subject)
 
 
@@ -65,7 +65,7 @@ def run_matrix(
 ) -> MatrixTrials:
     """Runs every cell that can run, and loads the emulated trials of cells that lie in `out`.
 
-    What lies there already is not run again. A cell that cannot run in a mode is left out of it.
+    Existing trials are not run again. A cell that cannot run in a mode is left out of it.
 
     Args:
         matrix: its kinds, systems and cells.
@@ -75,8 +75,8 @@ def run_matrix(
         repeat: repetitions of each cell; the scenario's own number if None.
         keep: how much of each record is stored.
         emu: how emu runs, here and in `beside`.
-        beside: what is emulated besides; only without ``emu`` among `modes`.
-        verify: read the records that lie there wholly.
+        beside: further emulated cells; only without ``emu`` among `modes`.
+        verify: read existing records in full.
         progress: called after each trial.
 
     Raises:
@@ -140,14 +140,14 @@ def _by_kind(matrix: Matrix, trials: Sequence[SubjectTrials]) -> dict[str, list[
 
 
 def _conditions(kind: str) -> dict[str, Any]:
-    """What systems of one kind have in common is that: that each plays the film as it can, and in some beside
-    its own kind, is what is compared."""
+    """Systems of one kind share that: the comparison is of how each plays the film, in some kinds beside its
+    own kind."""
     return {"path": {"kind": kind}}
 
 
 def begun(case: SubjectTrials) -> SubjectTrials:
-    """The case in which a viewer who never saw a picture waited for one, and for nothing else, all the time:
-    start-up and latency are as long as the picture was asked for, and nothing moved."""
+    """Returns the case with values for a viewer without a picture, who waited all the time: start-up and
+    latency are as long as the picture was requested, and nothing moved."""
     name = next((name for name, flow in case.scenario["flows"].items() if flow.get("role") == "subject"), "")
     trials = {}
     for seed, read in case.trials.items():

@@ -2,10 +2,10 @@
 
 `prepare` makes a playable file with ffmpeg and keeps it in the user's cache; `frame_sizes` gives the sizes of
 coded frames. For built-in content these ship with the package, so that sim needs neither ffmpeg nor the
-content; for a user's own file they are those of the file that `prepare` makes of it. `Content` is what both
-are read as: `content_of_clip` what sim plays, `content_of_file` what a file holds. `prepare_ladder` encodes
-at several rates; `prepare_own_ladder` takes files as they are; `prepare_presentation` cuts a ladder into
-segments. `store_at` keeps the contents of a campaign by their digests.
+content; for a user's own file they are those of the file that `prepare` makes of it. `Content` is the type of
+both: `content_of_clip` returns the content that sim plays, `content_of_file` that of a file. `prepare_ladder`
+encodes at several rates; `prepare_own_ladder` takes files as they are; `prepare_presentation` cuts a ladder
+into segments. `store_at` keeps the contents of a campaign by their digests.
 """
 
 from streamgauge.media.clip import BUILT_IN, ClipEncoding

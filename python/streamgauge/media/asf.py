@@ -1,4 +1,4 @@
-"""Windows Media files of several rates, of which a server sends each player what its link carries."""
+"""Windows Media files of several rates: a server sends each player the one that its link carries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from streamgauge.media.ladder import Ladder, Tell, encoded, short_name
 __all__ = ["ENDINGS", "LEAST_AUDIO_BPS", "MOST_RATES", "asf_of_files", "asf_of_ladder"]
 
 ENDINGS = (".wmv", ".asf")
-"""What the names of such files end with."""
+"""Endings of the names of such files."""
 LEAST_AUDIO_BPS = 24_000
 """The lowest rate of sound that ffmpeg's encoder of Windows Media Audio has."""
 MOST_RATES = 10
@@ -22,8 +22,8 @@ MOST_RATES = 10
 
 
 def asf_of_ladder(ladder: Ladder, *, jobs: int | None = None, tell: Tell | None = None) -> bytes:
-    """A file of a ladder's pictures as Windows Media Video 8, a stream a rate, and of its sound as Windows
-    Media Audio 2.
+    """Returns a file of a ladder's pictures as Windows Media Video 8, a stream a rate, and of its sound as
+    Windows Media Audio 2.
 
     Encodings are made and kept as those of `prepare_ladder`, key frames at the same times. Raises MediaError
     for a rate of sound that cannot be had and for too many rates, and as `prepare_ladder`.
@@ -35,8 +35,8 @@ def asf_of_ladder(ladder: Ladder, *, jobs: int | None = None, tell: Tell | None 
         )
     if 0 < ladder.audio_bps < LEAST_AUDIO_BPS:
         raise MediaError(
-            f"ladder {ladder.source}: ffmpeg's Windows Media Audio has no rate of {ladder.audio_bps} bit/s; "
-            f"ask for {LEAST_AUDIO_BPS // 1000} kbit/s of sound or more, or for none."
+            f"ladder {ladder.source}: ffmpeg's Windows Media Audio has no rate of {ladder.audio_bps} bit/s. "
+            f"Ask for {LEAST_AUDIO_BPS // 1000} kbit/s of sound or more, or for none."
         )
     rates = {short_name(rate): partial(prepare_wmv, ladder.clip(rate)) for rate in ladder.rates_bps}
     sound = {"audio": partial(prepare_wma, ladder.sound)} if ladder.audio_bps else {}
@@ -45,7 +45,8 @@ def asf_of_ladder(ladder: Ladder, *, jobs: int | None = None, tell: Tell | None 
 
 
 def asf_of_files(files: Sequence[Path]) -> bytes:
-    """A file of the pictures of all `files` and of the sound of the last one that has some, as they are.
+    """Returns a file of the pictures of all `files` and of the sound of the last one that has some, as they
+    are.
 
     Raises MediaError that names a file which is missing, or is no Windows Media.
     """
@@ -56,7 +57,7 @@ def asf_of_files(files: Sequence[Path]) -> bytes:
 
 
 def _multiplexed(files: Sequence[tuple[Path, str]]) -> bytes:
-    """One file of the streams of that kind of each."""
+    """Returns one file of the streams of that kind of each."""
     from streamgauge import _native  # late, so that looking at a catalogue needs no build
 
     taken = []

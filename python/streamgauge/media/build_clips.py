@@ -28,7 +28,7 @@ def _arguments(clip: ClipEncoding) -> str:
 
 
 def build(source: str) -> dict[str, object]:
-    """The contents of a source's file."""
+    """Returns the contents of a source's file."""
     encodings: dict[str, list[int]] = {}
     for rate in LADDER_BPS:
         clip = ClipEncoding(source=source, bit_rate_bps=rate, duration_s=2 * SETTLED_S)

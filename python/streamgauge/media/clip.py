@@ -1,4 +1,4 @@
-"""What a clip is."""
+"""The description of a clip."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BUILT_IN: dict[str, str] = {
     "bigbuckbunny": "animation by the Blender Foundation, CC BY 3.0 (1280x720 original), 5 s looped",
     "testsrc2": "ffmpeg's moving test card: needs no content",
 }
-"""Sources that a clip can name, and what they show. Anything else is a path to the user's own file."""
+"""Sources that a clip can name, and their pictures. Anything else is a path to the user's own file."""
 
 PASS_S = 20
 """Seconds of a built-in source that are encoded at a variable rate, then repeated."""
@@ -32,14 +32,14 @@ _UNITS = {"k": 1_000, "M": 1_000_000}
 class ClipEncoding:
     """Content at a bit rate.
 
-    `bit_rate_bps` is the whole of what is encoded, sound included; containers and RTP come on top. `size` is
-    (width, height) in pixels; without it the bit rate decides. H.264 constrained baseline without B-frames,
-    AAC-LC of `channels` when `audio_bps` is above zero (a file's own sound; built-in content has a tone), a
-    key frame every `gop_s` seconds.
+    `bit_rate_bps` is the whole encoded rate, sound included; containers and RTP add to it. `size` is (width,
+    height) in pixels; without it the bit rate decides. H.264 constrained baseline without B-frames, AAC-LC of
+    `channels` when `audio_bps` is above zero (a file's own sound; built-in content has a tone), a key frame
+    every `gop_s` seconds.
 
-    `rate_control` says what the rate is held over: a second, or (`variable`) the whole clip, so that quality
-    stays and the rate does not. A variable rate may also be of MPEG-4 part 2 Simple Profile, which QuickTime
-    made of hinted films. Key frames are then also where the picture changes at once.
+    `rate_control` is the span of the constant rate: a second, or (`variable`) the whole clip, where the
+    quality is constant and the rate is not. A variable rate may also be of MPEG-4 part 2 Simple Profile,
+    which QuickTime made of hinted films. Key frames are then also where the picture changes at once.
     """
 
     source: str
@@ -60,28 +60,29 @@ class ClipEncoding:
             )
         if self.video_bps < 10_000:
             raise MediaError(
-                f"clip {self.source}: {self.bit_rate_bps} bit/s leave {self.video_bps} bit/s for video; "
-                "ask for at least 10 kbit/s of video."
+                f"clip {self.source}: {self.bit_rate_bps} bit/s leave {self.video_bps} bit/s for video. "
+                "Ask for at least 10 kbit/s of video."
             )
         if self.codec == "mpeg4" and self.rate_control == "constant":
             raise MediaError(
-                f"clip {self.source}: MPEG-4 is encoded at a variable rate only; "
-                "ask for rate_control variable, or for codec h264."
+                f"clip {self.source}: MPEG-4 is encoded at a variable rate only. "
+                "Ask for rate_control variable, or for codec h264."
             )
         if self.audio_bps and self.rate_control == "variable":
             raise MediaError(
-                f"clip {self.source}: a variable rate is of video alone; leave the sound out, or ask for "
+                f"clip {self.source}: a variable rate is for video alone. Leave the sound out, or ask for "
                 "rate_control constant."
             )
 
     @classmethod
     def named(cls, name: str, *, duration_s: float) -> ClipEncoding:
-        """The clip called `name`: a source and a rate, as in ``carphone-550k`` or ``bigbuckbunny-1.5M``."""
+        """Returns the clip called `name`: a source and a rate, as in ``carphone-550k`` or
+        ``bigbuckbunny-1.5M``."""
         found = _NAME.fullmatch(name)
         if found is None or found["source"] not in BUILT_IN:
             raise MediaError(
-                f"clip {name}: no such content; write SOURCE-RATE such as carphone-550k, where SOURCE is "
-                f"one of {', '.join(BUILT_IN)}, or in a scenario a file with a bit rate."
+                f"clip {name}: no such content. Write SOURCE-RATE such as carphone-550k, where SOURCE is "
+                f"one of {', '.join(BUILT_IN)}. A scenario may also name a file with a bit rate."
             )
         rate = round(float(found["rate"]) * _UNITS[found["unit"]])
         return cls(source=found["source"], bit_rate_bps=rate, duration_s=duration_s)
@@ -107,6 +108,6 @@ class ClipEncoding:
 
     @property
     def label(self) -> str:
-        """A short name for people and for file names."""
+        """Returns a short name for people and for file names."""
         stem = self.source if self.is_built_in else Path(self.source).stem
         return f"{stem}-{self.bit_rate_bps / 1000:g}k"

@@ -1,4 +1,4 @@
-"""Content: what is streamed, one type for all systems.
+"""Content: streamed media, one type for all systems.
 
 Tracks (video, audio, text), the encodings of each, the frames of each encoding. A clip has one encoding of
 video, a ladder several. Segments are cut at key frames; those of a ladder's encodings begin at the same
@@ -37,7 +37,7 @@ class Frames:
 
     `sizes_bytes` (n, 1 B or more), `times_ns` (n, when each is shown since the first, which is a key frame at
     0), `keys` (n, which decode by themselves). They last `span_ns`, and are repeated from their start for
-    content that is longer. Raises MediaError, of `name`, for frames that nobody can play.
+    content that is longer. Raises MediaError, of `name`, for unplayable frames.
     """
 
     __slots__ = ("keys", "sizes_bytes", "span_ns", "times_ns")
@@ -83,7 +83,7 @@ class Frames:
     def regular(
         cls, sizes_bytes: npt.ArrayLike, interval_ns: int, key_frames: npt.ArrayLike, *, name: str = "content"
     ) -> Frames:
-        """Frames at a fixed interval, of which those numbered `key_frames` (from 0) are key frames."""
+        """Returns frames at a fixed interval; those numbered `key_frames` (from 0) are key frames."""
         sizes = np.asarray(sizes_bytes, dtype=np.int64)
         keys = np.zeros(len(sizes), dtype=bool)
         numbers = np.asarray(key_frames, dtype=np.int64)
@@ -108,14 +108,14 @@ class Frames:
 
     @property
     def key_times_ns(self) -> Integers:
-        """When key frames are shown."""
+        """Returns when key frames are shown."""
         times: Integers = self.times_ns[self.keys]
         return times
 
     @property
     def interval_ns(self) -> int | None:
-        """The time between frames as they are shown, where that is the same throughout; `None` where it is
-        not."""
+        """Returns the time between frames as they are shown, where that is the same throughout; `None` where
+        it is not."""
         interval = self.span_ns // len(self)
         if interval and np.array_equal(np.sort(self.times_ns), np.arange(len(self)) * interval):
             return interval if interval * len(self) == self.span_ns else None
@@ -123,8 +123,8 @@ class Frames:
 
     @property
     def display_order(self) -> Integers | None:
-        """The place of each in the order in which they are shown, from 0; `None` where that is the order in
-        which they are decoded. The two differ where there are B-frames."""
+        """Returns the place of each in the order in which they are shown, from 0; `None` where that is the
+        order in which they are decoded. The two differ where there are B-frames."""
         if np.all(np.diff(self.times_ns) >= 0):
             return None
         places = np.empty(len(self), dtype=np.int64)
@@ -132,7 +132,7 @@ class Frames:
         return places
 
     def to_plan(self) -> dict[str, Any]:
-        """The frames as the plan of a trial has them written in."""
+        """Returns the frames as the plan of a trial has them written in."""
         planned = {
             "frame_interval": self.interval_ns,
             "frame_bytes": self.sizes_bytes.tolist(),
@@ -147,7 +147,7 @@ class Frames:
         return 8e9 * float(self.sizes_bytes.sum()) / self.span_ns
 
     def until(self, duration_ns: int) -> Frames:
-        """The frames that are shown before `duration_ns`, repeated if they end earlier."""
+        """Returns the frames that are shown before `duration_ns`, repeated if they end earlier."""
         if duration_ns < 1:
             raise MediaError(f"content of {duration_ns} ns has nothing to play.")
         passes = -(-duration_ns // self.span_ns)
@@ -158,7 +158,7 @@ class Frames:
         return Frames(sizes[there], times[there], keys[there], duration_ns)
 
     def to_json(self) -> dict[str, Any]:
-        """Times are left out where they are regular, `interval_ns` then says them."""
+        """Leaves times out where they are regular: `interval_ns` then has the interval."""
         said: dict[str, Any] = {"span_ns": self.span_ns, "frame_bytes": self.sizes_bytes.tolist()}
         said["key_frames"] = np.flatnonzero(self.keys).tolist()
         if (interval := self.interval_ns) is not None and self.display_order is None:
@@ -193,7 +193,7 @@ class Segment:
 
 @dataclass(frozen=True, kw_only=True)
 class Encoding:
-    """A track at one rate. `bit_rate_bps` is what was asked for; `frames` tells what it came to."""
+    """A track at one rate. `bit_rate_bps` is the requested rate; `frames` has the actual sizes."""
 
     name: str
     bit_rate_bps: int
@@ -207,7 +207,7 @@ class Encoding:
 
 @dataclass(frozen=True, kw_only=True)
 class Track:
-    """One of what is played together, in encodings of which a player takes one at a time."""
+    """A part of the media that is played together with others, in encodings; a player uses one at a time."""
 
     kind: TrackKind
     encodings: tuple[Encoding, ...]
@@ -220,14 +220,15 @@ class Track:
             at_ns, has, lacks = _first_difference(first, other)
             if has is not None and lacks is not None:
                 raise MediaError(
-                    f"{first.name} and {other.name}: their key frames do not align: {has.name} has one at "
-                    f"{at_ns / 1e9:.3f} s, {lacks.name} has none there; encode them with one fixed interval "
+                    f"{first.name} and {other.name}: their key frames do not align. {has.name} has one at "
+                    f"{at_ns / 1e9:.3f} s, {lacks.name} has none there. Encode with one fixed interval "
                     "of key frames and none at scene cuts, as `streamgauge ladder` does."
                 )
 
 
 def _first_difference(one: Encoding, other: Encoding) -> tuple[int, Encoding | None, Encoding | None]:
-    """When a key frame first stands alone, who has it, and who has not, in what both have."""
+    """Returns the first time of a key frame in one alone, the one with it, and the one without, in their
+    common part."""
     until = min(one.frames.span_ns, other.frames.span_ns)
     mine, theirs = (e.frames.key_times_ns[e.frames.key_times_ns < until] for e in (one, other))
     for a, b in zip(mine.tolist(), theirs.tolist(), strict=False):
@@ -241,11 +242,11 @@ def _first_difference(one: Encoding, other: Encoding) -> tuple[int, Encoding | N
 
 @dataclass(frozen=True, kw_only=True)
 class Content:
-    """What is streamed.
+    """Streamed media.
 
-    `segment_ns` is how long segments are asked to be; they are longer where no key frame is in time. Raises
+    `segment_ns` is the requested length of segments; they are longer where no key frame is in time. Raises
     MediaError for tracks without encodings, for a name that two encodings have, and for a ladder with
-    segments whose key frames do not align.
+    segments and unaligned key frames.
     """
 
     name: str
@@ -269,19 +270,19 @@ class Content:
 
     @property
     def encodings(self) -> tuple[Encoding, ...]:
-        """Of all tracks, in order."""
+        """Returns the encodings of all tracks, in order."""
         return tuple(encoding for track in self.tracks for encoding in track.encodings)
 
     @property
     def video(self) -> Track:
-        """The first track of pictures. Raises MediaError if there is none."""
+        """Returns the first track of pictures. Raises MediaError if there is none."""
         for track in self.tracks:
             if track.kind == "video":
                 return track
         raise MediaError(f"{self.name}: it has no pictures.")
 
     def encoding(self, name: str) -> Encoding:
-        """The encoding of that name. Raises MediaError."""
+        """Returns the encoding of that name. Raises MediaError."""
         for encoding in self.encodings:
             if encoding.name == name:
                 return encoding
@@ -289,7 +290,7 @@ class Content:
         raise MediaError(f"{self.name}: there is no encoding '{name}'; it has {names}.")
 
     def with_files(self, names: Mapping[str, str]) -> Content:
-        """The same, its files renamed; those that `names` lacks stay."""
+        """Returns the same, its files renamed; those that `names` lacks stay."""
         tracks = tuple(
             replace(
                 track,
@@ -303,8 +304,8 @@ class Content:
         return replace(self, tracks=tracks)
 
     def boundaries_ns(self) -> Integers:
-        """When segments begin: at 0, and at the first key frame of the video that is `segment_ns` or more
-        after the one before. Without `segment_ns` there is one segment."""
+        """Returns when segments begin: at 0, and at the first key frame of the video that is `segment_ns` or
+        more after the one before. Without `segment_ns` there is one segment."""
         first = next((t for t in self.tracks if t.kind == "video"), self.tracks[0]).encodings[0]
         if self.segment_ns is None:
             return np.zeros(1, dtype=np.int64)
@@ -316,8 +317,9 @@ class Content:
         return np.array(starts, dtype=np.int64)
 
     def segments(self, encoding: Encoding) -> list[Segment]:
-        """Those of an encoding. They tile it: every frame is in one, and each begins with a key frame, at the
-        boundary or, of a track with its own frames' times such as sound, at the first one from there on."""
+        """Returns those of an encoding. They tile it: every frame is in one, and each begins with a key
+        frame, at the boundary or, of a track with its own frames' times such as sound, at the first one from
+        there on."""
         frames = encoding.frames.until(self.duration_ns)
         keys = np.flatnonzero(frames.keys)
         wanted = self.boundaries_ns()[1:] - ALIGNED_WITHIN_NS
@@ -339,7 +341,7 @@ class Content:
 
     @cached_property
     def digest(self) -> str:
-        """Of everything but names and where files are: what the same content means."""
+        """Returns the digest of everything but names and places of files: equal for the same content."""
         data = self.to_json()
         data.pop("name")
         for track in data["tracks"]:
@@ -361,7 +363,7 @@ class Content:
         return data
 
     def summary(self) -> dict[str, Any]:
-        """`to_json` without frames, with what they come to."""
+        """Returns `to_json` without frames, with their totals."""
         data = self.to_json() | {"digest": self.digest}
         for track, said in zip(self.tracks, data["tracks"], strict=True):
             for encoding, row in zip(track.encodings, said["encodings"], strict=True):
@@ -381,12 +383,12 @@ class Content:
 
     @classmethod
     def from_json(cls, data: Any, *, name: str = "content") -> Content:
-        """Reads `to_json`. Raises MediaError, of `name`, for another schema and for what makes no sense."""
+        """Reads `to_json`. Raises MediaError, of `name`, for another schema and for invalid values."""
         if not isinstance(data, dict) or "schema" not in data:
             raise MediaError(f"{name}: it is no content; expected a mapping with 'schema: {SCHEMA}'.")
         if data["schema"] != SCHEMA:
             raise MediaError(
-                f"{name}: its schema is {data['schema']!r}, and this version reads {SCHEMA}; make it anew "
+                f"{name}: its schema is {data['schema']!r}, and this version reads {SCHEMA}. Write it again "
                 "with `streamgauge ladder`, or use the version that wrote it."
             )
         try:
@@ -401,7 +403,7 @@ class Content:
 
     @classmethod
     def load(cls, file: Path) -> Content:
-        """Reads what `save` wrote. Raises MediaError with the file's name."""
+        """Reads a file of `save`. Raises MediaError with the file's name."""
         try:
             data = json.loads(file.read_text(encoding="utf-8"))
         except OSError as error:

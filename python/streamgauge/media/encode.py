@@ -19,23 +19,25 @@ from streamgauge.media.clip import PASS_S, ClipEncoding
 from streamgauge.media.sources import cache_folder, source_file
 
 _AVERAGE_WITHIN = 0.005
-"""How near a variable rate's average comes to what was asked."""
+"""Largest error of a variable rate's average, as a part of the requested one."""
 _TONE = ["-f", "lavfi", "-i", "sine=frequency=440:beep_factor=4:sample_rate=44100"]
-"""What built-in content sounds like."""
+"""Sound of built-in content."""
 
 
 Run = Callable[[Sequence[str]], "subprocess.CompletedProcess[str]"]
-"""Runs a program to its end and returns its status and what it said."""
+"""Runs a program to its end and returns its status and its output."""
 
 
 def run_alone(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """As `subprocess.run`, without colours in what is said."""
+    """Runs as `subprocess.run`, without colours in the output."""
     environment = {**os.environ, "AV_LOG_FORCE_NOCOLOR": "1"}
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    return subprocess.run(
+        command, capture_output=True, encoding="utf-8", errors="replace", check=False, env=environment
+    )
 
 
 def prepare(clip: ClipEncoding, *, run: Run = run_alone) -> Path:
-    """The clip as an MP4 file, encoded on first use.
+    """Returns the clip as an MP4 file, encoded on first use.
 
     Kept under the cache folder by a key of the source's bytes, every parameter and ffmpeg's version. `run`
     runs ffmpeg. Raises MediaError if the content is missing or cannot be encoded, CannotRunError if there is
@@ -57,7 +59,7 @@ def prepare(clip: ClipEncoding, *, run: Run = run_alone) -> Path:
 
 
 def prepare_sound(clip: ClipEncoding, *, run: Run = run_alone) -> Path:
-    """The sound of `clip` alone, of `audio_bps`, as an MP4 file; kept and failing as `prepare`."""
+    """Returns the sound of `clip` alone, of `audio_bps`, as an MP4 file; kept and failing as `prepare`."""
     source = source_of(clip)
     if not clip.is_built_in and source is not None and not has_sound(source):
         raise MediaError(f"{source}: it has no sound to encode; leave 'audio' out.")
@@ -73,7 +75,7 @@ def prepare_sound(clip: ClipEncoding, *, run: Run = run_alone) -> Path:
 
 
 def prepare_wmv(clip: ClipEncoding, *, run: Run = run_alone) -> Path:
-    """The pictures of `clip` alone, of its whole rate, as a file of Windows Media Video 8.
+    """Returns the pictures of `clip` alone, of its whole rate, as a file of Windows Media Video 8.
 
     Kept and failing as `prepare`, with key frames where that has them.
     """
@@ -88,8 +90,8 @@ def prepare_wmv(clip: ClipEncoding, *, run: Run = run_alone) -> Path:
 
 
 def prepare_wma(clip: ClipEncoding, *, run: Run = run_alone) -> Path:
-    """The sound of `clip` alone, of `audio_bps`, as a file of Windows Media Audio 2; kept and failing as
-    `prepare`."""
+    """Returns the sound of `clip` alone, of `audio_bps`, as a file of Windows Media Audio 2; kept and failing
+    as `prepare`."""
     source = source_of(clip)
     if not clip.is_built_in and source is not None and not has_sound(source):
         raise MediaError(f"{source}: it has no sound to encode; leave 'audio' out.")
@@ -118,10 +120,11 @@ def _kept_wmv(name: str, arguments: list[str], clip: ClipEncoding, source: Path 
 
 
 def _kept(kept: Path, write: Callable[[Path], None]) -> Path:
-    """The file `kept`; if it is not there, what `write` leaves in the file given to it, moved into place.
+    """Returns the file `kept`; if it does not exist, `write` fills the file given to it, which is moved into
+    place.
 
-    Of several that write it at once the first is kept, for all of them: encoders on several threads do not
-    write the same twice, and what was read of a file is to stay true.
+    If several write it at once, all use the first: encoders on several threads do not write the same twice,
+    and data read of a file must stay true.
     """
     if kept.is_file():
         return kept
@@ -134,8 +137,8 @@ def _kept(kept: Path, write: Callable[[Path], None]) -> Path:
             _first(part, kept)
     except OSError as error:
         raise MediaError(
-            f"{kept}: cannot keep the encoded clip ({error.strerror}); free some space or set "
-            "STREAMGAUGE_CACHE to a folder that can be written."
+            f"{kept}: cannot keep the encoded clip ({error.strerror}). Free some space or set "
+            "STREAMGAUGE_CACHE to a writable folder."
         ) from error
     return kept
 
@@ -167,7 +170,8 @@ def encoder_arguments(clip: ClipEncoding, source: Path | None) -> list[str]:
         command += x264 if clip.codec == "h264" else ["-c:v", "mpeg4", "-bf", "0", "-threads", "1"]
         command += ["-b:v", bits, "-g", str(group)]
     else:
-        # A buffer of one second around the asked rate: what a streaming server of fixed rate is fed with.
+        # A buffer of one second around the requested rate: as in the input of a streaming server of fixed
+        # rate.
         command += [*x264, "-b:v", bits, "-minrate", bits, "-maxrate", bits, "-bufsize", bits]
         command += ["-g", str(group), "-keyint_min", str(group), "-sc_threshold", "0"]
     if clip.codec == "h264":
@@ -197,13 +201,13 @@ def picture_filter(clip: ClipEncoding) -> str:
 
 
 def pass_s(clip: ClipEncoding) -> float:
-    """How much of the source is encoded: of built-in content at a variable rate a pass that is then
+    """Returns how much of the source is encoded: of built-in content at a variable rate a pass that is then
     repeated."""
     return PASS_S if clip.rate_control == "variable" and clip.is_built_in else clip.duration_s
 
 
 def encode_variable(clip: ClipEncoding, source: Path | None, file: Path, run: Run = run_alone) -> None:
-    """Writes `clip` at a variable rate to `file`. Of built-in content the pass is kept by itself, and
+    """Writes `clip` at a variable rate to `file`. For built-in content the pass is kept by itself, and
     repeated for clips of any length. Raises MediaError."""
     if not clip.is_built_in or clip.duration_s == PASS_S:
         return _encode_twice(clip, source, file, run)
@@ -214,7 +218,7 @@ def encode_variable(clip: ClipEncoding, source: Path | None, file: Path, run: Ru
 
 
 def _encode_twice(clip: ClipEncoding, source: Path | None, file: Path, run: Run) -> None:
-    """In two passes, whose average is as asked."""
+    """Encodes in two passes, with the requested average."""
     arguments = encoder_arguments(clip, source)
     rate_at = arguments.index("-b:v") + 1
     with tempfile.TemporaryDirectory(dir=file.parent, prefix="passes-") as scratch:
@@ -229,8 +233,8 @@ def _encode_twice(clip: ClipEncoding, source: Path | None, file: Path, run: Run)
                 return
             asked = round(asked * clip.video_bps / average)
     raise MediaError(
-        f"clip {clip.label}: two passes give {average / 1000:.0f} kbit/s on average; its "
-        f"{clip.picture[0]}x{clip.picture[1]} pictures cannot be had for the rate, ask for another."
+        f"clip {clip.label}: two passes give {average / 1000:.0f} kbit/s on average. Its "
+        f"{clip.picture[0]}x{clip.picture[1]} pictures do not fit the rate; ask for another."
     )
 
 
@@ -243,15 +247,21 @@ class Packet(NamedTuple):
 
 
 def packets(file: Path) -> list[Packet]:
-    """The coded video frames of `file` in order."""
+    """Returns the coded video frames of `file` in order."""
     command = ["ffprobe", "-v", "error", "-select_streams", "v:0", "-show_entries", "packet=size,flags"]
-    done = subprocess.run([*command, "-of", "csv=p=0", str(file)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [*command, "-of", "csv=p=0", str(file)],
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        check=True,
+    )
     rows = (line.split(",") for line in done.stdout.split())
     return [Packet(int(size), flags.startswith("K")) for size, flags, *_ in rows]
 
 
 def has_sound(file: Path) -> bool:
-    """Whether ffprobe finds an audio stream in `file`; of what it cannot read, the encoder tells."""
+    """Returns whether ffprobe finds an audio stream in `file`; the encoder reports an unreadable file."""
     command = [
         "ffprobe",
         "-v",
@@ -263,12 +273,15 @@ def has_sound(file: Path) -> bool:
         "-of",
         "csv=p=0",
     ]
-    done = subprocess.run([*command, str(file)], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [*command, str(file)], capture_output=True, encoding="utf-8", errors="replace", check=False
+    )
     return done.returncode != 0 or bool(done.stdout.strip())
 
 
 def source_of(clip: ClipEncoding) -> Path | None:
-    """The file that `clip` is made from; None for the test card. Raises MediaError if it is missing."""
+    """Returns the file that `clip` is made from; None for the test card. Raises MediaError if it is
+    missing."""
     if clip.source == "testsrc2":
         return None
     if clip.is_built_in:
@@ -276,7 +289,7 @@ def source_of(clip: ClipEncoding) -> Path | None:
     file = Path(clip.source).expanduser()
     if not file.is_file():
         raise MediaError(
-            f"{file}: no such video file; correct the clip's path or use a built-in such as carphone-550k."
+            f"{file}: no such video file. Correct the clip's path or use a built-in such as carphone-550k."
         )
     return file
 
@@ -294,7 +307,7 @@ def _key(arguments: list[str], source: Path | None) -> str:
 
 
 def ffmpeg_version() -> str:
-    """The first line of ``ffmpeg -version``; CannotRunError if there is none."""
+    """Returns the first line of ``ffmpeg -version``; CannotRunError if there is none."""
     program = shutil.which("ffmpeg")
     if program is None:
         raise CannotRunError("ffmpeg is missing: install it (Debian, Ubuntu: `apt-get install ffmpeg`).")
@@ -303,7 +316,9 @@ def ffmpeg_version() -> str:
 
 @cache
 def _version_of(program: str) -> str:
-    done = subprocess.run([program, "-version"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [program, "-version"], capture_output=True, encoding="utf-8", errors="replace", check=True
+    )
     return done.stdout.splitlines()[0]
 
 

@@ -1,5 +1,5 @@
-"""Sizes of coded frames: of built-in content from shipped figures, scaled to the asked rate, without coding
-anything; of a user's own file from what `prepare` encodes."""
+"""Sizes of coded frames: for built-in content from shipped figures, scaled to the requested rate, without
+coding anything; for a user's own file from the output of `prepare`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def frame_sizes(clip: ClipEncoding) -> list[int]:
     Scaled so that a pass has `clip.bit_rate_bps` on average, sound counted in; at a variable rate that is
     shipped they are those of the file that `prepare` makes. The same on every machine.
 
-    Of a user's own file they are those of all that `prepare` encodes, which is done on first use, with the
+    For a user's own file they are those of all that `prepare` encodes, which is done on first use, with the
     sound's bytes shared out; as there MediaError or CannotRunError.
     """
     if not clip.is_built_in:
@@ -48,8 +48,8 @@ def _scaled(sizes: list[int], clip: ClipEncoding, interval_ns: int) -> list[int]
 
 
 def key_frames(clip: ClipEncoding) -> list[int]:
-    """Which frames of the pass of `frame_sizes` are key frames, counted from 0. Raises MediaError as that
-    does."""
+    """Returns which frames of the pass of `frame_sizes` are key frames, counted from 0. Raises MediaError as
+    that does."""
     if not clip.is_built_in:
         return [number for number, frame in enumerate(_own(clip)) if frame.is_key]
     return list(_shipped(clip)["key_frames"])
@@ -77,15 +77,15 @@ def _packets_of(clip: ClipEncoding, _size: int, _mtime_ns: int) -> list[Packet]:
 
 
 def _shipped(clip: ClipEncoding) -> dict[str, Any]:
-    """The shipped pass whose rate is nearest to the asked one by ratio: the weight of key frames depends on
-    it."""
+    """Returns the shipped pass with the rate nearest to the requested one by ratio: the weight of key frames
+    depends on it."""
     data = _file(clip.source)
     passes = data["encodings"] if clip.rate_control == "constant" else data["variable"][clip.codec]
     rate = min(passes, key=lambda rate: max(int(rate), clip.bit_rate_bps) / min(int(rate), clip.bit_rate_bps))
     if clip.rate_control == "variable":
         return {**passes[rate], "exact": int(rate) == clip.bit_rate_bps}
-    # Encoded with a key frame at the start of each group and nowhere else. What is here is repeated, and so
-    # has to end with a whole group.
+    # Encoded with a key frame at the start of each group and nowhere else. The data here is repeated, and
+    # must end with a whole group.
     sizes, group = passes[rate], max(1, round(clip.gop_s * 1e9 / data["frame_interval_ns"]))
     lasting = ceil(clip.duration_s * 1e9 / data["frame_interval_ns"] / len(sizes))
     sizes = sizes * min(group // gcd(len(sizes), group), max(1, lasting))

@@ -39,16 +39,16 @@ __all__ = [
 DESCRIPTION = "content.json"
 """The name of a ladder's description in its folder."""
 RATE_WITHIN = 0.15
-"""How near an encoding's mean rate comes to what was asked, as a part of that, for content of 4 s or more.
-The encoder holds the rate over a second and starts with an empty buffer, so short content is off by most.
-Rates that the pictures cannot be had for are missed by more: the description tells what they came to."""
+"""Largest error of an encoding's mean rate, as a part of the requested one, for content of 4 s or more. The
+encoder holds the rate over a second and starts with an empty buffer, so short content is off by most. Rates
+out of reach for the pictures are missed by more: the description has the actual ones."""
 
 _SHORT = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)([kM])\s*")
 _SCALES = {"k": 1_000, "M": 1_000_000}
 
 
 def rate_named(text: str) -> int | None:
-    """The bit/s that ``235k`` or ``1.5M`` stand for; `None` for anything else."""
+    """Returns the bit/s of ``235k`` or ``1.5M``; `None` for anything else."""
     found = _SHORT.fullmatch(text)
     if found is None:
         return None
@@ -57,7 +57,7 @@ def rate_named(text: str) -> int | None:
 
 
 def short_name(rate_bps: int) -> str:
-    """``235k``: what an encoding of that rate is called."""
+    """Returns ``235k``: the name of an encoding of that rate."""
     return f"{rate_bps / 1000:.15g}k"
 
 
@@ -66,7 +66,7 @@ class Ladder:
     """Content to be encoded at several rates.
 
     `rates_bps` are of video alone; sound, if `audio_bps` is above zero, is a track of its own with one
-    encoding. A key frame begins each `segment_s` and stands nowhere else. Pictures are of the `sizes`, one
+    encoding. A key frame begins each `segment_s`, and there are no others. Pictures are of the `sizes`, one
     for each rate, or without them of the size that a clip of that rate has (`ClipEncoding.picture`). Raises
     MediaError.
     """
@@ -95,8 +95,8 @@ class Ladder:
         even = Fraction(self.frame_rate).denominator != 1 or frames.denominator == 1
         if self.segment_s <= 0 or not even:
             raise MediaError(
-                f"ladder {self.source}: segments of {self.segment_s:g} s are no whole number of frames at "
-                f"{self.frame_rate} a second; choose another length or frame rate."
+                f"ladder {self.source}: {self.segment_s:g} s are no whole number of frames at "
+                f"{self.frame_rate} a second. Choose another length or frame rate."
             )
         if self.sizes is not None and len(self.sizes) != len(self.rates_bps):
             raise MediaError(
@@ -113,7 +113,7 @@ class Ladder:
             self.clip(rate)
 
     def clip(self, rate_bps: int) -> ClipEncoding:
-        """The clip that the encoding of that rate is."""
+        """Returns the clip that the encoding of that rate is."""
         return ClipEncoding(
             source=self.source,
             bit_rate_bps=rate_bps,
@@ -125,7 +125,7 @@ class Ladder:
 
     @property
     def sound(self) -> ClipEncoding:
-        """The clip whose sound is the ladder's, which has some."""
+        """Returns the clip with the sound of the ladder, which has some."""
         return ClipEncoding(
             source=self.source,
             bit_rate_bps=self.audio_bps + self.rates_bps[0],
@@ -136,21 +136,22 @@ class Ladder:
 
     @property
     def label(self) -> str:
-        """A short name for people and for file names."""
+        """Returns a short name for people and for file names."""
         stem = self.clip(self.rates_bps[0]).label.rpartition("-")[0]
         return f"{stem}-{short_name(self.rates_bps[0])}-to-{short_name(self.rates_bps[-1])}"
 
 
 Tell = Callable[[int, int, tuple[str, ...]], None]
-"""Told how many encodings are done, of how many, and the names of those under way."""
+"""Receives the number of finished encodings, the total, and the names of those under way."""
 
 
 def prepare_ladder(ladder: Ladder, *, jobs: int | None = None, tell: Tell | None = None) -> Path:
-    """A folder with the ladder: an MP4 file an encoding (``235k.mp4``), one of sound, and ``content.json``.
+    """Returns a folder with the ladder: an MP4 file an encoding (``235k.mp4``), one of sound, and
+    ``content.json``.
 
     Encoded on first use, `jobs` at a time (as many as processors if `None`), and kept under the cache folder
-    by what its encodings are kept by. That key frames align is seen in what was encoded, not taken from what
-    was asked. `tell` may raise to give it up: encoders then end, and nothing half done stays. Raises
+    by the keys of its encodings. The alignment of key frames is read from the encoded files, not assumed from
+    the request. `tell` may raise to stop the work: encoders then end, and nothing half done stays. Raises
     MediaError, CannotRunError.
     """
     files = _encode(ladder, jobs, tell)
@@ -182,8 +183,8 @@ class Encoder(Protocol):
 
 
 def encoded(encoders: Mapping[str, Encoder], jobs: int | None, tell: Tell | None) -> dict[str, Path]:
-    """The files that `encoders` make, by the encoders' names: `jobs` at a time, as many as processors if
-    `None`, the last first. `tell` may raise to give it up."""
+    """Returns the files that `encoders` make, by the encoders' names: `jobs` at a time, as many as processors
+    if `None`, the last first. `tell` may raise to stop the work."""
     said = tell or (lambda done, of, now: None)
     files: dict[str, Path] = {}
     with Programs() as programs, ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
@@ -213,7 +214,7 @@ _SOUND_WITHIN_NS = 1_000_000_000
 
 
 def _content(ladder: Ladder, files: dict[str, Path]) -> Content:
-    """The description of what was encoded. Raises MediaError if key frames do not align."""
+    """Returns the description of the encoded files. Raises MediaError if key frames do not align."""
     video: list[Encoding] = []
     tracks: list[Track] = []
     for rate in ladder.rates_bps:
@@ -250,7 +251,7 @@ def ladder_of_files(files: Sequence[Path], *, segment_s: float | None = None) ->
 
 
 def ladder_of(read: Sequence[Content], *, segment_s: float | None, name: str) -> Content:
-    """The ladder called `name` of what was read in each of its files; as `ladder_of_files`."""
+    """Returns the ladder called `name` from the content of each of its files; as `ladder_of_files`."""
     video: list[Encoding] = []
     beside: list[Encoding] = []
     alone: list[Encoding] = []
@@ -284,7 +285,7 @@ def ladder_of(read: Sequence[Content], *, segment_s: float | None, name: str) ->
 
 
 def _first_of(kind: TrackKind, content: Content) -> list[Encoding]:
-    """The first track's of that kind; none without one."""
+    """Returns the first track's of that kind; none without one."""
     return [track.encodings[0] for track in content.tracks if track.kind == kind][:1]
 
 

@@ -1,10 +1,10 @@
-"""Picture quality where a player changes encodings frame by frame: what was on the screen when each was due.
+"""Picture quality where a player changes encodings frame by frame: the picture on the screen when each was
+due.
 
-A server that changes encodings at key frames says with `level_sent` which encoding of the pictures it sends
-from where in the media, and the player with `frame_shown` the time in the media of what it shows: together
-they say in which encoding each frame was seen. All encodings are scaled to the size of the highest one and
-compared there, as a viewer would see them on one screen. docs/quality.md says what this does and does not
-tell.
+A server that changes encodings at key frames reports with `level_sent` the encoding of the pictures that it
+sends from a place in the media on, and the player with `frame_shown` the media time of its picture: together
+they give the encoding in which each frame was seen. All encodings are scaled to the size of the highest one
+and compared there, as a viewer would see them on one screen. docs/quality.md describes the limits of this.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ class Sent:
 def pictured(
     keys: Sequence[Sequence[bool]], sent: Sequence[Sent], shown: Sequence[int], due: int
 ) -> list[int | None]:
-    """Of each frame due the encoding whose picture is on the screen; None before the first.
+    """Returns for each frame due the encoding of the picture on the screen; None before the first.
 
-    A frame was sent in the encoding that `sent` (ascending) says of it. After a change nothing of the new
-    encoding can be seen before a key frame of it, by `keys` [encoding][frame], is shown.
+    A frame was sent in its encoding in `sent` (ascending). After a change nothing of the new encoding can be
+    seen before a key frame of it, by `keys` [encoding][frame], is shown.
     """
     there = set(shown)
     on_screen: list[int | None] = []
@@ -71,8 +71,8 @@ def pictured(
 def of_levels(
     ladder: Sequence[ClipEncoding], sent: Sequence[Sent], shown: Sequence[int], due: int, *, name: str
 ) -> Quality:
-    """The quality of the first `due` frames of a ladder (its encodings, the lowest first) called `name`, if
-    they were sent as `sent` says and those numbered `shown` were shown.
+    """Returns the quality of the first `due` frames of a ladder (its encodings, the lowest first) called
+    `name`, if they were sent as in `sent` and those numbered `shown` were shown.
 
     Raises MediaError if an encoding cannot be had or compared, CannotRunError if there is no ffmpeg.
     """
@@ -119,8 +119,9 @@ def _pictures(
     total: int,
     size: tuple[int, int],
 ) -> Pictures:
-    """The pictures of an encoding of which the frames `mine` were shown, right at least where `wanted`."""
-    # What has all that it refers to is as if nothing had been lost, which is reckoned once for all trials.
+    """Returns the pictures of an encoding in which the frames `mine` were shown, right at least where
+    `wanted`."""
+    # A frame with all its references is as if nothing had been lost, which is computed once for all trials.
     is_whole: set[int] = set()
     for number in sorted(mine):
         if keys[number] or number - 1 in is_whole:
@@ -143,12 +144,12 @@ def of_level_trial(
     name: str,
     rates_alone: bool = False,
 ) -> Quality:
-    """The quality of the pictures of `flow`, which played `ladder` (its encodings, the lowest first).
+    """Returns the quality of the pictures of `flow`, which played `ladder` (its encodings, the lowest first).
 
-    Of a server that says `rates_alone` it is known at which rate it sent, and not from where in the media
-    (`systems.system.says_rates_alone`). Of a player that gave up all frames of the clip were due, and of one
-    that never showed a picture as many as had time to be shown. Raises MediaError if the flow plays none, is
-    somebody else's system, or did not say what it showed; RecordError if the events were not kept.
+    For a server with `rates_alone` the rate at which it sent is known, and not the place in the media
+    (`systems.system.is_rate_only`). For a player that gave up all frames of the clip were due, and for
+    one that never showed a picture as many as had time to be shown. Raises MediaError if the flow plays none,
+    is a third-party system, or did not report its pictures; RecordError if the events were not kept.
     """
     index, planned = planned_flow(record.trial, flow)
     played = next(iter(with_frames(planned["app"], record.directory).values()))["ladder"]["video"]
@@ -159,8 +160,8 @@ def of_level_trial(
     per_s = ladder[-1].frame_rate
     if round(1e9 / spec["frame_interval"]) != per_s:
         raise MediaError(
-            f"flow {flow}: its frames were {1e9 / spec['frame_interval']:g} a second, the clip has {per_s}; "
-            "run the trial with that frame rate."
+            f"flow {flow}: its frames were {1e9 / spec['frame_interval']:g} a second, the clip has {per_s}. "
+            "Run the trial with that frame rate."
         )
     said = said_by(record, index, flow)
     audio = next(iter(planned["app"].values())).get("ladder", {}).get("audio") or {}
@@ -176,11 +177,12 @@ def of_level_trial(
 
 
 def _due(record: PlayedRecord, said: pl.DataFrame, numbers: Sequence[int], spec: Mapping[str, Any]) -> int:
-    """How many frames of a clip (`spec`, as in the plan) fell due, of which those `numbers` were shown."""
+    """Returns the number of frames of a clip (`spec`, as in the plan) that fell due, if those `numbers` were
+    shown."""
     interval_ns, ends = int(spec["frame_interval"]), round(float(record.trial["duration_s"]) * 1e9)
     total = -(-int(spec["duration"]) // interval_ns)
     if not said.filter((pl.col("name") == "media_end") & (pl.col("time") < ends)).is_empty():
-        # Who gave up sees nothing of the rest.
+        # A viewer of a player that gave up sees nothing of the rest.
         return total
     if numbers:
         return frames_due(record, said, numbers, spec)
@@ -189,24 +191,25 @@ def _due(record: PlayedRecord, said: pl.DataFrame, numbers: Sequence[int], spec:
 
 
 def _numbers(said: pl.DataFrame, flow: str, per_s: int | Fraction) -> list[int]:
-    """The frames that were shown, in their order."""
+    """Returns the frames that were shown, in their order."""
     found = [_AT.search(reason or "") for reason in said.filter(pl.col("name") == "frame_shown")["reason"]]
     numbers = [round(float(one[1]) * per_s) for one in found if one is not None]
     if len(numbers) < len(found):
         raise MediaError(
-            f"flow {flow}: its player did not say which frames it showed, as those of earlier versions; run "
+            f"flow {flow}: its player did not report the shown frames, as in earlier versions. Run "
             "the trial again."
         )
     return numbers
 
 
 def _sent_at_a_rate(said: pl.DataFrame, flow: str, rates_bps: Sequence[int]) -> list[Sent]:
-    """Who says the rate alone, with the sound, and that once, sent all of the media in that encoding."""
+    """A server that reports the rate alone, with the sound, and that once, sent all of the media in that
+    encoding."""
     told = said.filter(pl.col("name") == "level_sent")["value"].to_list()
     if len(told) != 1 or int(told[0]) not in rates_bps:
         raise MediaError(
-            f"flow {flow}: its server changed what it sent and did not say from where in the media; name "
-            "another flow, or run a trial in which it takes one encoding."
+            f"flow {flow}: its server changed encodings without reporting the position in the media. Name "
+            "another flow, or run a trial that has one encoding."
         )
     return [Sent(frame=0, encoding=rates_bps.index(int(told[0])))]
 
@@ -217,27 +220,27 @@ def _sent(said: pl.DataFrame, flow: str, per_s: int | Fraction, encodings: int) 
     sent = [Sent(frame=round(float(one[2]) * per_s), encoding=int(one[1])) for one in found]
     if not sent:
         raise MediaError(
-            f"flow {flow}: its server did not say which encodings it sent, as those of earlier versions; run "
+            f"flow {flow}: its server did not report the sent encodings, as in earlier versions. Run "
             "the trial again."
         )
     if any(one.encoding >= encodings for one in sent) or any(
         after.frame < before.frame for before, after in pairwise(sent)
     ):
         raise MediaError(
-            f"flow {flow}: what its server says that it sent is none of this ladder, or goes back in the "
-            "media; its pictures cannot be told."
+            f"flow {flow}: its server reported an encoding outside this ladder, or went back in the "
+            "media. Its pictures are unknown."
         )
     return sent
 
 
 def _check_keys(clip: ClipEncoding, spec: Mapping[str, Any], due: int) -> None:
-    """What is a key frame in the plan must be one in the file, or nothing could be decoded from it on."""
+    """A key frame in the plan must be one in the file, or nothing could be decoded from it on."""
     coded = coded_frames(prepare(clip))
     every = len(spec["frame_bytes"])
     keys = set(spec["key_frames"]) or {0}
     wrong = [n for n in range(min(due, len(coded))) if n % every in keys and not coded[n].is_key]
     if wrong:
         raise MediaError(
-            f"clip {clip.label}: frame {wrong[0]} was a key frame in the trial and is none in the file; run "
+            f"clip {clip.label}: frame {wrong[0]} was a key frame in the trial, not in the file. Run "
             "the trial again with this version."
         )

@@ -1,4 +1,4 @@
-"""Files of the user's own that are a ladder already: read, held against what one is, laid in a folder."""
+"""Files of the user's own that are a ladder already: read, checked, and put in a folder."""
 
 from __future__ import annotations
 
@@ -25,11 +25,10 @@ Of = TypeVar("Of")
 
 
 def unreadable(files: Iterable[Path], *, whole: bool = False) -> dict[Path, MediaError]:
-    """The files that cannot be played, each with what is wrong and what to do; NoSuchMediaError for those
-    that are not there.
+    """Returns the unplayable files, each with its fault and a remedy; NoSuchMediaError for missing ones.
 
-    Told from their heads, or with `whole` from all their frames. Several are read at once, each once as long
-    as it does not change. Without ffprobe only those are told that are not there, empty or not to be read.
+    Judged by their heads, or with `whole` by all their frames. Several are read at once, each once as long as
+    it does not change. Without ffprobe only missing, empty or unreadable ones are found.
     """
     found: dict[Path, MediaError] = {}
     read = _whole if whole else _head
@@ -40,7 +39,7 @@ def unreadable(files: Iterable[Path], *, whole: bool = False) -> dict[Path, Medi
         except MediaError as error:
             return error
         except CannotRunError:
-            return None  # who needs more of it will be told what is missing
+            return None  # a caller that needs more of it reports the missing program
         return None
 
     wanted = list(dict.fromkeys(files))
@@ -52,12 +51,13 @@ def unreadable(files: Iterable[Path], *, whole: bool = False) -> dict[Path, Medi
 
 
 def _as_it_is(file: Path, read: Callable[[Path, int, int], Of]) -> Of:
-    """What `read` finds in a file, as it was when it was last changed."""
+    """Returns the result of `read` for a file, as of its last change."""
     try:
         status = file.stat()
         if stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode):
             file.open("rb").close()
-    except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError for what is no path at all
+    # ValueError for a text that is no path at all
+    except (FileNotFoundError, NotADirectoryError, ValueError):
         raise NoSuchMediaError(f"{file}: no such media file; correct its path.") from None
     except IsADirectoryError:
         raise MediaError(f"{file}: it is a folder; name a file in it.") from None
@@ -91,7 +91,7 @@ def _whole(file: Path, _size: int, _mtime_ns: int) -> Content:
     content = of_file(file, name=file.name)
     if turned := rotation_of(file):
         raise MediaError(
-            f"{file}: it tells players to turn its pictures by {turned} degrees, which not all do; turn them "
+            f"{file}: it asks players to turn its pictures by {turned} degrees, which not all do. Turn them "
             "in the encoding (`ffmpeg -i FILE -c:a copy TURNED.mp4`)."
         )
     return content
@@ -99,7 +99,7 @@ def _whole(file: Path, _size: int, _mtime_ns: int) -> Content:
 
 @lru_cache(maxsize=64)
 def _digest(file: Path, _size: int, _mtime_ns: int) -> bytes:
-    """Of its bytes."""
+    """Returns the digest of its bytes."""
     found = hashlib.blake2b(digest_size=16)
     with file.open("rb") as stream:
         while block := stream.read(1 << 20):
@@ -134,7 +134,7 @@ def own_ladder(files: Sequence[Path], *, segment_s: float | None = None) -> Cont
 
 
 def _another_film(one: Encoding, other: Encoding) -> str | None:
-    """Why no player could change from the one to the other, and what to do."""
+    """Returns why no player could change from the one to the other, and a remedy."""
     if one.codec != other.codec:
         return f"one is {one.codec}, the other {other.codec}; encode all with one codec."
     spans_ns = one.frames.span_ns, other.frames.span_ns
@@ -151,7 +151,7 @@ def _another_film(one: Encoding, other: Encoding) -> str | None:
 
 
 def prepare_own_ladder(files: Sequence[Path], *, segment_s: float | None = None) -> Path:
-    """A folder with copies of the files, by their own names, and ``content.json``.
+    """Returns a folder with copies of the files, by their own names, and ``content.json``.
 
     Kept under the cache folder by the files' bytes. Raises MediaError as `own_ladder` does, and if it cannot
     be written.

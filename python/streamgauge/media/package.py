@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import tempfile
 from collections.abc import Mapping
@@ -38,14 +39,17 @@ __all__ = [
 
 SegmentIndex = Literal["number", "timeline"]
 SEGMENT_INDEXES: tuple[SegmentIndex, ...] = ("number", "timeline")
-"""How the DASH manifest tells segments: by their number, all of one length, or each with its time."""
+"""Index of segments in the DASH manifest: by their number, all of one length, or each with its time."""
 
 MANIFEST, PLAYLIST, PRESENTATION = "manifest.mpd", "master.m3u8", "presentation.json"
-"""Files of a presentation: of DASH, of HLS, and what tells both."""
+"""Files of a presentation: of DASH, of HLS, and the description of both."""
 SCHEMA = "streamgauge.presentation/1"
 SEGMENT_NS = 2_000_000_000
-"""How long segments of a file are asked to be, which is no ladder and does not say."""
-_VERSION = 1
+"""Requested length of segments for a file that is no ladder and has none of its own."""
+DATED_S = 1_577_836_800
+"""When all files were written, by their own word (2020-01-01 UTC). By that a browser reckons how long it
+keeps them (RFC 9111 section 4.2.2): sessions would differ by when their media were packaged."""
+_VERSION = 2
 """Raised when the same ladder would be packaged otherwise."""
 
 _SEGMENT = re.compile(r"segment-(\d+)-(\d+)\.m4s")
@@ -60,16 +64,16 @@ class Representation:
     id: str
     kind: str
     name: str
-    #: What was asked for; players' levels are told as this.
+    #: Requested rate; levels of players are recorded as this.
     bit_rate_bps: int
-    #: What the DASH manifest says: the mean that the packager measured.
+    #: Rate in the DASH manifest: the mean that the packager measured.
     bandwidth_bps: int
     segments: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class Presentation:
-    """What a folder of segments holds, as its ``presentation.json`` says."""
+    """Contents of a folder of segments, as in its ``presentation.json``."""
 
     name: str
     duration_s: float
@@ -99,12 +103,12 @@ class Presentation:
 
 
 def prepare_presentation(ladder: Path, *, index: SegmentIndex | None = None) -> Path:
-    """A folder with the presentation of a ladder, made on first use.
+    """Returns a folder with the presentation of a ladder, made on first use.
 
-    `ladder` is a folder that `streamgauge.media.prepare_ladder` or `streamgauge.media.prepare_own_ladder`
-    gives, or one MP4 file, which has then one representation of its pictures. Segments begin where the
-    content's do; without `index` they are told by number where all are of one length. Kept under the cache
-    folder by the files' bytes, the settings and ffmpeg's version. Raises MediaError, CannotRunError.
+    `ladder` is a folder of `streamgauge.media.prepare_ladder` or `streamgauge.media.prepare_own_ladder`, or
+    one MP4 file, which has then one representation of its pictures. Segments begin at the content's own;
+    without `index` they are indexed by number where all are of one length. Kept under the cache folder by the
+    files' bytes, the settings and ffmpeg's version. Raises MediaError, CannotRunError.
     """
     content, files = _read(ladder)
     chosen, segment_ns = _indexed(content, ladder, index)
@@ -120,14 +124,15 @@ def prepare_presentation(ladder: Path, *, index: SegmentIndex | None = None) -> 
 
 
 def write_presentation(ladder: Path, out: Path, *, index: SegmentIndex | None = None) -> Presentation:
-    """The same in the new folder `out`, which is there whole or not at all, and nowhere else; what it holds.
+    """Writes the same into the new folder `out`, as a whole or not at all, and nowhere else; returns its
+    contents.
 
     Fails as `prepare_presentation`, and for a folder that is not empty or cannot be written.
     """
     _refuse_full(out)
     content, files = _read(ladder)
     chosen, segment_ns = _indexed(content, ladder, index)
-    ffmpeg_version()  # tells what is missing
+    ffmpeg_version()  # reports a missing program
     _make(content, files, chosen, segment_ns, out)
     return Presentation.load(out)
 
@@ -145,7 +150,8 @@ def _unwritable(folder: Path, error: OSError) -> MediaError:
 
 
 def _read(ladder: Path) -> tuple[Content, dict[str, Path]]:
-    """The content, and the file of each of its encodings by the encoding's name. Raises MediaError."""
+    """Returns the content, and the file of each of its encodings by the encoding's name. Raises
+    MediaError."""
     if ladder.is_file():
         content = replace(of_file(ladder), segment_ns=SEGMENT_NS)
         return content, {one.name: ladder for one in content.encodings}
@@ -153,7 +159,7 @@ def _read(ladder: Path) -> tuple[Content, dict[str, Path]]:
         raise MediaError(f"{ladder}: no such folder or file; name a ladder that `streamgauge ladder` wrote.")
     if not (ladder / DESCRIPTION).is_file():
         raise MediaError(
-            f"{ladder}: there is no {DESCRIPTION} in it, so it is no ladder; make one by `streamgauge ladder "
+            f"{ladder}: it has no {DESCRIPTION}, so it is no ladder. Make one by `streamgauge ladder "
             f"... --out {ladder}`, or name a folder that it wrote."
         )
     content = Content.load(ladder / DESCRIPTION)
@@ -167,7 +173,7 @@ def _read(ladder: Path) -> tuple[Content, dict[str, Path]]:
 
 
 def _indexed(content: Content, ladder: Path, index: SegmentIndex | None) -> tuple[SegmentIndex, int]:
-    """How segments are told, and how long they are asked to be, ns."""
+    """Returns the index of segments, and their requested length, ns."""
     starts = content.boundaries_ns()
     lengths = np.diff(starts)
     last_ns = content.duration_ns - int(starts[-1])
@@ -178,7 +184,7 @@ def _indexed(content: Content, ladder: Path, index: SegmentIndex | None) -> tupl
     if index == "number" and not regular:
         raise MediaError(
             f"{ladder}: its segments are {shortest / 1e9:g} s to {max(int(lengths.max()), last_ns) / 1e9:g} "
-            "s long, and by number all must be of one length; index them by timeline."
+            "s long. An index by number needs one length; index them by timeline."
         )
     return index or ("number" if regular else "timeline"), shortest
 
@@ -194,7 +200,7 @@ def _key(content: Content, files: Mapping[str, Path], index: SegmentIndex, segme
 
 
 def _file_name(name: str) -> str:
-    """Of a content, short and without what file systems do not take."""
+    """Returns a content's name, short and without characters that file systems reject."""
     return re.sub(r"[^A-Za-z0-9.-]+", "-", Path(name).name).strip("-.")[:60] or "content"
 
 
@@ -212,6 +218,7 @@ def _make(
             (part / PRESENTATION).write_text(json.dumps(told.to_json(), indent=1) + "\n", encoding="utf-8")
             for file in part.iterdir():
                 file.chmod(0o644)
+                os.utime(file, (DATED_S, DATED_S))
             part.chmod(0o755)
             _refuse_full(folder)
             part.rename(folder)
@@ -255,13 +262,13 @@ def _cut(
 
 
 def _tracks(content: Content) -> list[Track]:
-    """Pictures, then sound: what is packaged."""
+    """Returns pictures, then sound: the packaged tracks."""
     sound = [track for track in content.tracks if track.kind == "audio"]
     return [content.video, *sound[:1]]
 
 
 def _told(content: Content, index: SegmentIndex, segment_ns: int, part: Path) -> Presentation:
-    """What was written, held against what was asked."""
+    """Returns the written presentation, compared with the request."""
     bandwidths = dict(_BANDWIDTH.findall((part / MANIFEST).read_text(encoding="utf-8")))
     counts: dict[str, int] = {}
     for file in part.iterdir():
@@ -275,7 +282,7 @@ def _told(content: Content, index: SegmentIndex, segment_ns: int, part: Path) ->
         if id not in bandwidths or (kind == "video" and counts.get(id) != wanted):
             raise MediaError(
                 f"{content.name}: ffmpeg cut {one.name} into {counts.get(id, 0)} segments, and the content "
-                f"has {wanted}; see whether its key frames are where `streamgauge ladder` says."
+                f"has {wanted}. Compare its key frames with those that `streamgauge ladder` lists."
             )
         rows.append(
             Representation(

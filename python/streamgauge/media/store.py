@@ -1,8 +1,8 @@
 """Contents of a campaign, each once, named by their digests: `OUT/content/<digest>.json`.
 
-A plan says `"content": {"digest", "encoding"}` of a clip in place of its frames; of a ladder that somebody
-else's programs were given as it is the flow says `"content": digest`. Plans of earlier versions,
-and those that stand alone, have the frames written in; both are read.
+A plan has `"content": {"digest", "encoding"}` of a clip in place of its frames; for a ladder that third-party
+programs received as it is, the flow has `"content": digest`. Plans of earlier versions, and those that stand
+alone, have the frames written in; both are read.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class ContentStore:
         return digest
 
     def get(self, digest: str) -> Content:
-        """The content of that digest. Raises MediaError if it is not here, or is another."""
+        """Returns the content of that digest. Raises MediaError if it is not here, or is another."""
         if digest not in self._known:
             file = self._file(digest)
             content = Content.load(file)
@@ -75,7 +75,7 @@ class ContentStore:
 
     @cached_property
     def loaded(self) -> _native.Contents:
-        """All that this process has put here, as sim takes it."""
+        """Returns all that this process has put here, as sim takes it."""
         from streamgauge import _native  # late, so that looking at a catalogue needs no build
 
         return _native.Contents()
@@ -92,7 +92,7 @@ def _holds(file: Path, digest: str) -> bool:
 
 
 def _write(content: Content, file: Path) -> None:
-    """Whole or not at all, whoever else writes the same."""
+    """Writes the whole file or nothing, even if another process writes the same."""
     partial = file.with_name(f".{file.stem}.{os.getpid()}-{uuid.uuid4().hex[:8]}.partial")
     file.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -104,12 +104,12 @@ def _write(content: Content, file: Path) -> None:
 
 @lru_cache(maxsize=8)
 def store_at(out: Path) -> ContentStore:
-    """The store of the campaign in the folder `out`."""
+    """Returns the store of the campaign in the folder `out`."""
     return ContentStore(out / FOLDER)
 
 
 def _clips_played(app: Any) -> Iterator[Mapping[str, Any]]:
-    """The clips that the plan of a flow (its `app`) plays: one, or of a ladder each level's."""
+    """Yields the clips that the plan of a flow (its `app`) plays: one, or of a ladder each level's."""
     for settings in app.values() if isinstance(app, Mapping) else ():
         ladder = (settings or {}).get("ladder") or {}
         levels = [*ladder.get("video", ()), *([ladder["audio"]] if ladder.get("audio") else [])]
@@ -119,7 +119,7 @@ def _clips_played(app: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _named(app: Any) -> Iterator[tuple[str, int]]:
-    """Digest and encoding of what the plan of a flow (its `app`) plays, if it names it so."""
+    """Yields digest and encoding of the media in the plan of a flow (its `app`), if it names it so."""
     for clip in _clips_played(app):
         reference = clip.get("content")
         if reference is not None:
@@ -127,8 +127,8 @@ def _named(app: Any) -> Iterator[tuple[str, int]]:
 
 
 def _near(directory: Path, digest: str) -> Content:
-    """The content of that digest, for the record in `directory`: in its own folder `content`, in that of the
-    folder above, and so on."""
+    """Returns the content of that digest, for the record in `directory`: in its own folder `content`, in that
+    of the folder above, and so on."""
     if _DIGEST.fullmatch(digest) is None:
         raise MediaError(f"{directory}: '{digest}' is no digest of a content; the plan is damaged.")
     directory = directory.absolute()
@@ -136,28 +136,29 @@ def _near(directory: Path, digest: str) -> Content:
         if (folder / FOLDER / f"{digest}.json").is_file():
             return store_at(folder).get(digest)
     raise MediaError(
-        f"{directory}: its plan plays content {digest}, which is not here; copy the file "
-        f"{FOLDER}/{digest}.json of the campaign that it is from to {directory / FOLDER}, or run the trial "
+        f"{directory}: its plan plays content {digest}, which is not here. Copy "
+        f"{FOLDER}/{digest}.json of its campaign to {directory / FOLDER}, or run the trial "
         "again."
     )
 
 
 def contents_of(plan: Mapping[str, Any], directory: Path) -> dict[str, Content]:
-    """The contents that the plan of the record in `directory` names for machines of ours, by their digests.
-    Raises MediaError."""
+    """Returns the contents that the plan of the record in `directory` names for machines of ours, by their
+    digests. Raises MediaError."""
     named = {digest for flow in plan["flows"] for digest, _ in _named(flow["app"])}
     return {digest: _near(directory, digest) for digest in sorted(named)}
 
 
 def content_given(planned: Mapping[str, Any], directory: Path) -> Content | None:
-    """The content that somebody else's programs were given, if the flow's plan (`planned`) names it;
+    """Returns the content that third-party programs received, if the flow's plan (`planned`) names it;
     `directory` is its record's. Raises MediaError if it is nowhere near."""
     digest = planned.get("content")
     return None if digest is None else _near(directory, str(digest))
 
 
 def with_frames(app: Any, directory: Path) -> Any:
-    """The `app` of a flow's plan with the frames that it plays written in; `directory` is its record's.
+    """Returns the `app` of a flow's plan with the frames that it plays written in; `directory` is its
+    record's.
 
     Raises MediaError if the content that it names is nowhere near.
     """

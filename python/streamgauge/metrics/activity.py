@@ -11,9 +11,9 @@ from streamgauge.metrics.frame import DOWN, PROBE, RTCP, SIGNALLING, Trial
 from streamgauge.metrics.grid import SECOND_NS, Floats, Ints
 
 PAUSE_S = 1.0
-"""A longer gap between two packets is a pause, unless gaps of that flow are mostly so long."""
+"""A longer gap between two packets is a pause, unless most gaps of that flow are as long."""
 USUAL_GAPS = 10
-"""A pause is longer than so many of the flow's usual (median) gaps."""
+"""A pause is longer than this number of the flow's usual (median) gaps."""
 
 _OWN = np.ones(256, dtype=np.bool_)
 """Whether packets of a kind count."""
@@ -24,8 +24,8 @@ _NONE = np.empty(0, dtype=np.int64)
 
 
 def own_packets(trial: Trial) -> tuple[Ints, ...]:
-    """Of each flow the places, among the packets offered, of those with payload of its own: signalling, RTCP
-    and probes do not count, nor do packets without payload."""
+    """Returns for each flow the places, among the packets offered, of those with payload of its own:
+    signalling, RTCP and probes do not count, nor do packets without payload."""
     offered = trial.offered[DOWN]
     own = (offered["payload_bytes"] > 0) & _OWN[offered["kind"]]
     sent = (offered.of(row) for row in range(len(trial.flows)))
@@ -33,7 +33,7 @@ def own_packets(trial: Trial) -> tuple[Ints, ...]:
 
 
 def own_times(trial: Trial) -> tuple[Ints, ...]:
-    """Of each flow when its own packets (`own_packets`) are offered, ns."""
+    """Returns for each flow the times at which its own packets (`own_packets`) are offered, ns."""
     return tuple(trial.offered[DOWN].times_ns[mine] for mine in own_packets(trial))
 
 
@@ -44,10 +44,10 @@ def transmission_s(own: Ints) -> float | None:
 
 
 def sending_seconds(trial: Trial, own: Sequence[Ints]) -> Floats:
-    """How long each flow sends payload of its own (`own_times`) in each sample, in s, [flow, sample].
+    """Returns how long each flow sends payload of its own (`own_times`) in each sample, in s, [flow, sample].
 
-    A run of n packets without a pause takes n times its mean gap, so that its bits over that time are the
-    rate it was sent at; a packet that stands alone takes none.
+    A run of n packets without a pause takes n times its mean gap, which makes its bits over that time the
+    sending rate; a single packet takes none.
     """
     return np.array([_runs(times).seconds(trial.grid) for times in own]).reshape(-1, len(trial.grid))
 
@@ -56,7 +56,8 @@ def _runs(times_ns: Ints) -> Spans:
     gaps = np.diff(times_ns)
     if not len(gaps):
         return Spans.none()
-    # Where no gap is so long what is usual does not matter, and to know it costs most of all here.
+    # Without such a long gap the usual gap has no effect, and its computation is the most expensive part
+    # here.
     longer = gaps.max() > PAUSE_S * SECOND_NS
     usual = float(np.median(gaps)) if longer else 0.0
     pauses = np.flatnonzero(gaps > max(PAUSE_S * SECOND_NS, USUAL_GAPS * usual)) if longer else _NONE

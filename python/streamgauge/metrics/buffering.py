@@ -1,4 +1,4 @@
-"""M14, M21 and M22: how fast a flow fills its player's buffer, when it was full, and what it settles to."""
+"""M14, M21 and M22: how fast a flow fills its player's buffer, when it was full, and its settled rate."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ STEADY_S = 100
 
 
 def buffering_rates(trial: Trial, own: Sequence[Ints]) -> list[dict[str, float | None]]:
-    """Of each flow its buffering rate and its steady rate, bit/s, as it is received.
+    """Returns for each flow its buffering rate and its steady rate, bit/s, as received.
 
     The first is the highest mean over 10 s of its first 80 s, here from each second on; the other the mean
-    from 100 s to its end (Chung, Claypool and Zhu, section V-D, who do not say whether intervals of 10 s
-    overlap). Counted from the first to the last packet of the flow's own that is offered, whatever the
-    measurement window is. None of a ping, and of a flow or a rest shorter than 10 s.
+    from 100 s to its end (Chung, Claypool and Zhu, section V-D; it is not stated whether intervals of 10 s
+    overlap). Counted from the first to the last packet of the flow's own that is offered, in any measurement
+    window. None for a ping, and for a flow or a rest shorter than 10 s.
 
     Args:
         trial: the trial.
@@ -55,13 +55,12 @@ def buffering_rates(trial: Trial, own: Sequence[Ints]) -> list[dict[str, float |
 
 
 def buffering_times(trial: Trial, flow: int) -> dict[str, float | None]:
-    """When a flow's player asked to play and when its buffer was full, s of the trial; nothing of one that
-    does not say when play begins.
+    """Returns the times at which a flow's player asked to play and its buffer was full, s of the trial;
+    nothing for one that does not report the start of play.
 
     Nichols (*Measurement of Windows Streaming Media*, section 3.2.3) has the buffering period begin with
-    RTSP's PLAY and last for as long as the player took until its buffer was full; both are those of its first
-    `playout_start` here, whose value is the time since play was asked for. Without a value the begin
-    is not known.
+    RTSP's PLAY and last until the player's buffer was full; both are those of its first `playout_start` here,
+    with the time since the request to play as its value. Without a value the begin is not known.
     """
     times, values = trial.said.of("playout_start", flow)
     if not len(times):
@@ -74,9 +73,9 @@ def buffering_times(trial: Trial, flow: int) -> dict[str, float | None]:
 def buffering_phases(
     trial: Trial, flow: int, times: Mapping[str, float | None], end_s: float | None
 ) -> dict[str, float | None]:
-    """How long a flow fills its player's buffer (`filling_time`, s), at which rate that arrives
-    (`filling_rate`, bit/s) and what share is lost meanwhile (`filling_loss`); and the same from there to the
-    flow's last packet (`playing_time`, `playing_rate`, `playing_loss`): Nichols, section 3.2.3, who measures
+    """Returns how long a flow fills its player's buffer (`filling_time`, s), the rate of its arrival
+    (`filling_rate`, bit/s) and the share lost meanwhile (`filling_loss`); and the same from there to the
+    flow's last packet (`playing_time`, `playing_rate`, `playing_loss`): Nichols, section 3.2.3, measures
     rates and losses of each period as a whole. Losses count when packets are dropped.
 
     Args:

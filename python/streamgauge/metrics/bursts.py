@@ -1,4 +1,4 @@
-"""M24 and M25: how far apart packets are sent, and in what bursts."""
+"""M24 and M25: the gaps and the bursts in which packets are sent."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["BURST_GAP_S", "SHORT_GAP_S", "bursts", "packet_gaps"]
 BURST_GAP_S = 0.01
 """A longer gap ends a burst: twelve packets of 1500 bytes at 14 Mbit/s, or one at 1.2 Mbit/s."""
 SHORT_GAP_S = 0.005
-"""Nichols tells how many packets come within a few milliseconds of the one before."""
+"""Nichols counts the packets within a few milliseconds of the one before."""
 
 
 def packet_gaps(trial: Trial, own: Ints) -> dict[str, Series]:
-    """The gaps between a flow's own packets as they are offered to the path, before any queue, and which
-    share of them is at most 5 ms (Nichols, *Measurement of Windows Streaming Media*, section 4.1,
+    """Returns the gaps between a flow's own packets as they are offered to the path, before any queue, and
+    which share of them is at most 5 ms (Nichols, *Measurement of Windows Streaming Media*, section 4.1,
     Figures 32 to 35). A gap counts when it begins.
 
     Args:
@@ -35,9 +35,8 @@ def packet_gaps(trial: Trial, own: Ints) -> dict[str, Series]:
 def bursts(trial: Trial, packets: Ints) -> dict[str, Series]:
     """From one burst of a flow's own packets to the next, begin to begin, and how many packets a burst has.
 
-    A burst is a run of packets with gaps of at most 10 ms; it counts when it begins. What is sent again is
-    left out: a server repeats a packet when it is told that it was lost, which falls between the bursts of
-    what it has to send anyway.
+    A burst is a run of packets with gaps of at most 10 ms; it counts when it begins. Repeats are left out: a
+    server repeats a packet at the report of its loss, which falls between the bursts of its regular sending.
 
     Args:
         trial: the trial.

@@ -1,4 +1,4 @@
-"""What a bottleneck can carry in the samples of a grid."""
+"""Capacity of a bottleneck in the samples of a grid."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ __all__ = ["carried_bits"]
 
 
 def carried_bits(rate: Mapping[str, Any], grid: Grid) -> Floats | None:
-    """What a bottleneck can carry in each sample, in bit; None if its rate is of no kind known here."""
+    """Returns the capacity of a bottleneck in each sample, in bit; None for an unknown kind of rate."""
     until = bits_until(rate, grid.edges_ns)
     return None if until is None else np.diff(until)

@@ -11,6 +11,7 @@ from streamgauge.errors import RecordError
 from streamgauge.metrics import activity, delay, impairments, players, queueing, rates, reliable_udp, tcp
 from streamgauge.metrics.buffering import buffering_phases, buffering_rates, buffering_times
 from streamgauge.metrics.bursts import bursts, packet_gaps
+from streamgauge.metrics.calls import call_losses
 from streamgauge.metrics.fairness import jain, jain_series
 from streamgauge.metrics.frame import DOWN, DROPPED, UP, MetricLayer, RecordLike, StageInfo, Trial, prepare
 from streamgauge.metrics.grid import SECOND_NS, Floats, Ints
@@ -30,26 +31,26 @@ from streamgauge.record.schema import METRICS_FILE, PACKETS
 
 
 def compute(record: RecordLike, scenario: Any = None, *, layer: MetricLayer | None = None) -> TrialMetrics:
-    """Every metric of one trial.
+    """Returns every metric of one trial.
 
     Args:
-        record: what the trial left.
+        record: the trial's record.
         scenario: the scenario, or a mapping shaped like it, if not the one in the record: its `measure`
             gives window, sample and layer.
         layer: counts bytes at this layer instead of the scenario's (IP by default).
 
     Raises:
-        RecordError: if the record lacks what measuring needs, or the window does not fit the trial.
+        RecordError: if the record lacks data for the metrics, or the window does not fit the trial.
     """
     header = record.trial
     if PACKETS not in header.get("kept", (PACKETS,)) and (record.directory / METRICS_FILE).exists():
         raise RecordError(
-            f"{record.directory}: its packets were not kept, so nothing can be measured anew; "
-            f"streamgauge.load({str(record.directory)!r})[0].metrics reads the metrics that were kept, and "
-            "--keep packets keeps the packets of a further run."
+            f"{record.directory}: its packets were not kept, so nothing can be measured again. "
+            f"streamgauge.load({str(record.directory)!r})[0].metrics reads the kept metrics. "
+            "Run it with --keep packets to keep the packets."
         )
     if scenario is not None and not isinstance(scenario, Mapping):
-        # Of a whole scenario nothing else counts, and to write it out takes as long as much that is measured.
+        # No other part of a scenario counts, and to write it out takes as long as many metrics.
         scenario = {"measure": scenario.measure.model_dump(mode="json")}
     trial = prepare(record, scenario, layer)
     bottlenecks = [stage for stage in trial.stages if stage.is_bottleneck]
@@ -77,7 +78,8 @@ def compute(record: RecordLike, scenario: Any = None, *, layer: MetricLayer | No
 
 
 def _flows(trial: Trial, crossings: Mapping[int, Crossing]) -> dict[str, FlowMetrics]:
-    """Every flow's metrics: counted for all flows at once, [flow, sample], of which each takes its row."""
+    """Returns every flow's metrics: counted for all flows at once, [flow, sample], where each takes its
+    row."""
     widths = trial.grid.widths_s
     packets = activity.own_packets(trial)
     own = tuple(trial.offered[DOWN].times_ns[mine] for mine in packets)
@@ -128,6 +130,7 @@ def _flows(trial: Trial, crossings: Mapping[int, Crossing]) -> dict[str, FlowMet
         for name, samples in (("buffer", buffered), ("estimate", estimates)):
             if trial.said.has(name, row):
                 series[name] = _mean(samples.of(row))
+        series |= call_losses(trial, row, counts["sent_packets"][row], counts["received_packets"][row])
         of_levels = levels(trial, row, seen)
         series |= of_levels.series | reliable_udp.reported(trial, row)
         scalars[row] |= of_levels.scalars
@@ -152,6 +155,7 @@ def _counts(trial: Trial, own: Sequence[Ints]) -> dict[str, Floats]:
         "lost_of_sent": rates.sent_and_lost_bits(trial),
         "sending": activity.sending_seconds(trial, own),
         "repeated": rates.repeated_bits(trial),
+        "first_sent": rates.first_sent_bits(trial),
         "up": rates.sent_bits(trial, UP),
         "reports": rates.reports(trial),
         "sent_packets": rates.sent_packets(trial),
@@ -165,7 +169,7 @@ def _counts(trial: Trial, own: Sequence[Ints]) -> dict[str, Floats]:
 
 
 def _series(counts: Mapping[str, Floats], widths: Floats) -> dict[str, Series]:
-    """A flow's metrics over time that are counts, over the samples' lengths or over other counts."""
+    """Returns a flow's metrics over time that are counts, over the samples' lengths or over other counts."""
     sent, received, lost = counts["sent"], counts["received"], counts["lost"]
     sent_packets, received_packets = counts["sent_packets"], counts["received_packets"]
     return {
@@ -181,6 +185,7 @@ def _series(counts: Mapping[str, Floats], widths: Floats) -> dict[str, Series]:
         "loss": Series(lost, sent),
         "gap": Series(sent - received, sent),
         "retransmitted": Series(counts["repeated"], sent),
+        "unrepaired": Series(counts["first_sent"] - counts["good_of_sent"], counts["first_sent"]),
         "packet_rate": Series(sent_packets, widths),
         "receiver_packet_rate": Series(received_packets, widths),
         "packet_size": Series(sent, sent_packets),
@@ -201,7 +206,7 @@ def _series(counts: Mapping[str, Floats], widths: Floats) -> dict[str, Series]:
 
 
 def _scalars(trial: Trial) -> list[dict[str, float | None]]:
-    """Of each flow, what is a number of the window or the trial alone.
+    """Returns for each flow the numbers of the window or the trial alone.
 
     Runs are of its packets in the order it sent them in the window, lost if dropped anywhere on the way.
     """
@@ -218,7 +223,7 @@ def _scalars(trial: Trial) -> list[dict[str, float | None]]:
 
 
 def _loss_events(trial: Trial, row: int, rtt: Series) -> float | None:
-    """Of what a flow sent in the window, by its mean round trip there."""
+    """Returns the loss event rate of the flow's packets in the window, by its mean round trip there."""
     offered, window = trial.offered[DOWN], trial.offered[DOWN].window
     rtt_s = rtt.value(trial.grid.slice())
     if not np.isfinite(rtt_s):
@@ -230,7 +235,7 @@ def _loss_events(trial: Trial, row: int, rtt: Series) -> float | None:
 
 
 def _stage(trial: Trial, stage: StageInfo, passed: Crossing, shown: Sequence[Series | None]) -> StageMetrics:
-    """A bottleneck's metrics, over all that crossed it; `shown` are the levels of each flow."""
+    """Returns a bottleneck's metrics, over all that crossed it; `shown` are the levels of each flow."""
     bits, packets = queueing.queue_depth(trial.grid, stage, passed.arrivals)
     widths = trial.grid.widths_s
     offered, achieved = passed.offered_bits.sum(axis=0), passed.achieved_bits.sum(axis=0)
@@ -261,7 +266,7 @@ def _crossing_series(offered: Floats, achieved: Floats, waited: Samples, widths:
 
 
 def _mean(samples: Samples, scale: float = 1.0) -> Series:
-    """The mean of samples whose unit is `scale` canonical ones."""
+    """Returns the mean of samples in a unit of `scale` canonical ones."""
     return Series(scale * samples.total, samples.count, scale * samples.low, scale * samples.high)
 
 
@@ -270,7 +275,8 @@ def _net(flow: FlowMetrics) -> Floats:
 
 
 def _sharers(flows: Mapping[str, FlowMetrics]) -> list[str]:
-    """The flows whose media goes the way of the first subject's, pings left out: those that share a path."""
+    """Returns the flows in the direction of the first subject's media, without pings: those that share a
+    path."""
     media = {name: flow.info for name, flow in flows.items() if not flow.info.is_ping}
     way = next((info.direction for info in media.values() if info.role == "subject"), DOWN)
     return [name for name, info in media.items() if info.direction == way]
@@ -285,7 +291,7 @@ def _average_jain(trial: Trial, flows: list[FlowMetrics]) -> float:
 
 
 def _instantaneous_jain(trial: Trial, flows: list[FlowMetrics]) -> Floats:
-    """M5 in each sample, over the flows whose first packet has been sent."""
+    """Returns M5 in each sample, over the flows that have sent their first packet."""
     if len(flows) < 2:
         return np.full(len(trial.grid), np.nan)
     ends = trial.grid.edges_ns[1:] / SECOND_NS

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from streamgauge.metrics.grid import SECOND_NS, Floats, Grid, Ints, Mask, differences
+from streamgauge.metrics.reported import EventSeries
 from streamgauge.metrics.result import Series
-from streamgauge.metrics.said import Told
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Spans:
         return cls(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
 
     def within(self, times: Ints) -> Ints:
-        """How many ns of them lie before each time."""
+        """Returns how many ns of them lie before each time."""
         if not len(self.begin):
             return np.zeros(len(times), dtype=np.int64)
         whole = np.concatenate([[0], np.cumsum(self.end - self.begin)])
@@ -33,12 +33,12 @@ class Spans:
         return np.where(latest >= 0, whole[latest] + inside, 0)
 
     def seconds(self, grid: Grid) -> Floats:
-        """How much of each sample they cover, in s."""
+        """Returns how much of each sample they cover, in s."""
         found: Floats = differences(self.within(grid.edges_ns)) / SECOND_NS
         return found
 
     def without(self, others: Spans) -> Spans:
-        """What of them lies in none of the others."""
+        """Returns the parts of them outside all of the others."""
         if not len(others.begin) or not len(self.begin):
             return self
         cuts = np.unique(np.concatenate([self.begin, self.end, others.begin, others.end]))
@@ -46,13 +46,13 @@ class Spans:
         return Spans(cuts[:-1][kept], cuts[1:][kept])
 
     def clipped(self, begin: int, end: int) -> Spans:
-        """What of them lies in [begin, end)."""
+        """Returns the parts of them in [begin, end)."""
         low, high = np.maximum(self.begin, begin), np.minimum(self.end, end)
         kept = low < high
         return Spans(low[kept], high[kept])
 
     def hold(self, begin: Ints, end: Ints) -> Mask:
-        """Which of these stretches lie in one of them as a whole."""
+        """Returns which of these stretches lie in one of them as a whole."""
         if not len(self.begin):
             return np.zeros(len(begin), dtype=np.bool_)
         latest = np.searchsorted(self.begin, begin, side="right") - 1
@@ -66,19 +66,20 @@ class Spans:
 
 
 def counted(grid: Grid, times_ns: Ints) -> Floats:
-    """How many of these ascending times fall into each sample."""
+    """Returns how many of these ascending times fall into each sample."""
     return differences(grid.cuts(times_ns)).astype(np.float64)
 
 
 def summed(grid: Grid, times_ns: Ints, values: Floats) -> Floats:
-    """The sum in each sample of values at these ascending times."""
+    """Returns the sum in each sample of values at these ascending times."""
     reached = np.concatenate([[0.0], np.cumsum(values)])
     found: Floats = differences(reached[grid.cuts(times_ns)])
     return found
 
 
 def observed(grid: Grid, times_ns: Ints, values: Floats) -> Series:
-    """The mean of values that were observed at these ascending times, and their extremes in each sample."""
+    """Returns the mean of values that were observed at these ascending times, and their extremes in each
+    sample."""
     cuts = grid.cuts(times_ns)
     count = differences(cuts)
     reached = np.concatenate([[0.0], np.cumsum(values)])
@@ -91,16 +92,16 @@ def observed(grid: Grid, times_ns: Ints, values: Floats) -> Series:
 
 
 def stepped(
-    grid: Grid, told: Told, until_ns: int, scale: float = 1.0, without: Spans | None = None
+    grid: Grid, told: EventSeries, until_ns: int, scale: float = 1.0, without: Spans | None = None
 ) -> Series:
-    """What was said at each change, as the mean over time of a value that holds until the next change.
+    """Returns the reported values as the mean over time of a value that holds until the next change.
 
     Args:
         grid: the samples.
         told: its changes; before the first there is nothing to measure.
-        until_ns: from when on it no longer holds.
+        until_ns: the end of its validity.
         scale: canonical units in one of its own.
-        without: what does not count.
+        without: spans that do not count.
     """
     times, values = told
     edges = grid.edges_ns
@@ -129,7 +130,7 @@ def stepped(
             total[:begin] -= low
             total[begin:end] -= by_edge[begin:end]
             total[end:] -= high
-    # Extremes: every change, and at each sample's begin what held already.
+    # Extremes: every change, and the value that held already at each sample's begin.
     starts = edges[:-1]
     held = np.searchsorted(times, starts, side="right") - 1
     carried = np.where((held >= 0) & (starts < until_ns), values[np.maximum(held, 0)], np.nan)

@@ -1,7 +1,7 @@
-"""What becomes of whole datagrams on a path that copies, fragments, corrupts: one row for each.
+"""Fate of whole datagrams on a path that copies, fragments, corrupts: one row for each.
 
-RFC 7680 section 2.4: a packet of which no uncorrupted copy arrives is lost, one of which several do is
-received, and one whose fragments are not put together again is lost.
+RFC 7680 section 2.4: a packet is lost if no uncorrupted copy arrives, received if several do, and lost if its
+fragments are not put together again.
 """
 
 from __future__ import annotations
@@ -21,13 +21,15 @@ _LATEST = np.iinfo(np.int64).max
 
 
 def are_plain(table: Mapping[str, Codes]) -> bool:
-    """Whether every row is of a packet of its own, whole and sound: then rows are datagrams already."""
+    """Returns whether every row is of a packet of its own, whole and sound: then rows are datagrams
+    already."""
     damaged = (table["flags"] & (CORRUPTED | MORE_FRAGMENTS)).any()
     return not (damaged or table["copy"].any() or table["fragment_offset"].any())
 
 
 def datagrams(table: Mapping[str, Codes], entries: Mask, exits: Mask) -> dict[str, Codes]:
-    """One row a datagram, as it was sent: the bytes of all its fragments, when the first of them came.
+    """Returns one row a datagram, as it was sent: the bytes of all its fragments, at the arrival of the first
+    of them.
 
     Args:
         table: columns of ``packets.parquet``.
@@ -69,7 +71,7 @@ def datagrams(table: Mapping[str, Codes], entries: Mask, exits: Mask) -> dict[st
 
 
 def _earliest(ids: Codes, packets: Codes, times: Codes, rows: Mask) -> Ints:
-    """For each of `ids`, ascending, the earliest time of its rows."""
+    """Returns for each of `ids`, ascending, the earliest time of its rows."""
     earliest = np.full(len(ids), _LATEST)
     if not len(ids):
         return earliest
@@ -81,7 +83,7 @@ def _earliest(ids: Codes, packets: Codes, times: Codes, rows: Mask) -> Ints:
 
 
 def _reassembled(table: Mapping[str, Codes], rows: Mask) -> dict[int, int]:
-    """When each datagram that arrives in fragments is first whole and sound, by packet number.
+    """Returns when each datagram that arrives in fragments is first whole and sound, by packet number.
 
     As the receiving host does it: fragments of copies go together; one that is here already changes nothing,
     one that overlaps otherwise ends the datagram, and so do 30 s.

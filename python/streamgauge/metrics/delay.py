@@ -19,12 +19,12 @@ _FEW = 8
 
 @dataclass(frozen=True)
 class PathDelays:
-    """Of every delivered packet of every flow, at its departure, how long it took through the path."""
+    """Time through the path of every delivered packet of every flow, at its departure."""
 
     delivered: Passage
     delay_s: Floats
     known: Mask
-    """Of which it is known when it entered."""
+    """Whether the packet's entry is known."""
 
     @classmethod
     def of(cls, trial: Trial, direction: int = DOWN) -> PathDelays:
@@ -41,7 +41,8 @@ class PathDelays:
         return self.delivered.observe(self.delay_s, self.known)
 
     def percentiles(self, percent: float) -> list[float | None]:
-        """Of each flow's packets that are delivered in the measurement window; None if there is none."""
+        """Returns percentiles for each flow's packets that are delivered in the measurement window; None if
+        there is none."""
         window = self.delivered.window
         # Where all is one flow's, or flows are few, to look for each is faster than to sort them.
         flow, delay = self.delivered.flow[window], self.delay_s[window]
@@ -77,14 +78,15 @@ def probe_rtt(trial: Trial) -> Samples:
 
 
 def _probes(passage: Passage) -> tuple[Ints, Ints]:
-    """When echo packets passed (ns), and what a request has in common with its reply: flow and number."""
+    """Returns the times of echo packets (ns), and the common key of a request and its reply: flow and
+    number."""
     # Few packets are, and mostly none: their places are quicker to take than a mask is to go through.
     chosen = np.flatnonzero((passage["kind"] == PROBE) & (passage["seq"] != HIDDEN))
     return passage.times_ns[chosen], (passage.flow[chosen] << 32) | passage["seq"][chosen].astype(np.int64)
 
 
 def _answered(sent: Ints, request: Ints, back: Ints, reply: Ints) -> Ints:
-    """For each request the time of the first reply to it from then on; `NEVER` if there is none."""
+    """Returns for each request the time of the first reply to it from then on; `NEVER` if there is none."""
     times, echo = np.concatenate([sent, back]), np.concatenate([request, reply])
     is_reply = np.arange(len(times)) >= len(sent)
     order = np.lexsort((is_reply, times, echo))
@@ -108,11 +110,11 @@ DelaySource = Literal["probe", "event", "path"]
 
 
 def round_trips(trial: Trial, down: Samples) -> list[tuple[Samples, DelaySource | None]]:
-    """M10 of each flow, per sample, in s, with where it comes from; `down` is `one_way` of the trial.
+    """Returns M10 of each flow, per sample, in s, with its source; `down` is `one_way` of the trial.
 
-    ``probe``: its echo packets in the record; ``event``: what its machine reported as ``rtt``; ``path``: for
-    a flow with packets both ways, its mean delay down plus its mean delay up in each sample, weighted by the
-    packets down (the network's part of the RTT; hosts' time is not in it). None if it has none of these.
+    ``probe``: its echo packets in the record; ``event``: its machine's ``rtt`` reports; ``path``: for a flow
+    with packets both ways, its mean delay down plus its mean delay up in each sample, weighted by the packets
+    down (the network's part of the RTT; hosts' time is not in it). None if it has none of these.
     """
     probes, reported, up = probe_rtt(trial), reported_rtt(trial), one_way(trial, UP)
     return [

@@ -1,9 +1,9 @@
-"""Statistics of what all trials have together: of one value's distribution, or of two.
+"""Statistics over all trials together: of one value's distribution, or of two.
 
 Each is given `counts`, [resample, trial]: how often a trial is in each resample, all ones for the trials as
-they are. So a bootstrap (Efron and Tibshirani, "An Introduction to the Bootstrap", 1993, chapter 6) is one
-call, and two statistics of the same resamples, which are drawn once, can be compared with one another. Values
-may be infinite where that is said.
+they are. A bootstrap (Efron and Tibshirani, "An Introduction to the Bootstrap", 1993, chapter 6) is therefore
+one call, and two statistics of the same resamples, which are drawn once, can be compared with one another.
+Values may be infinite where it is stated.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ def correlation(x: Floats, y: Floats, counts: Floats) -> Floats:
     covariance = np.einsum("rt,rt,rt->r", counts, dx, dy)
     with np.errstate(divide="ignore", invalid="ignore"):
         found = covariance / np.sqrt(var_x * var_y)
-    # What arithmetic leaves of nothing is no variation.
+    # Rounding errors of zero are no variation.
     least_x, least_y = (n * (1e-14 * np.abs(values).max(initial=0)) ** 2 for values in (x, y))
     return np.where((var_x <= least_x) | (var_y <= least_y), np.nan, np.clip(found, -1.0, 1.0))
 
 
 def quantile(x: Floats, share: float, counts: Floats) -> Floats:
-    """The least value that at least a share (above 0, to 1) of the values do not exceed, [resample]: the
-    inverse of the distribution function. Values may be infinite.
+    """Returns the least value that at least a share (above 0, to 1) of the values do not exceed, [resample]:
+    the inverse of the distribution function. Values may be infinite.
 
     Raises:
         ValueError: if the share is not above 0 and at most 1.
@@ -62,22 +62,23 @@ def quantile(x: Floats, share: float, counts: Floats) -> Floats:
 
 
 def ks(x: Floats, y: Floats, counts: Floats) -> Floats:
-    """The Kolmogorov-Smirnov distance, [resample]: how far the distribution functions of two values of the
-    same trials are apart where they are furthest, from 0 to 1. Values may be infinite."""
+    """Returns the Kolmogorov-Smirnov distance, [resample]: how far the distribution functions of two values
+    of the same trials are apart where they are furthest, from 0 to 1. Values may be infinite."""
     _, apart = _apart(x, y, counts)
     return np.asarray(np.abs(apart).max(axis=1))
 
 
 def emd(x: Floats, y: Floats, counts: Floats) -> Floats:
-    """The earth mover's distance, [resample], in the unit of the values: the area between their distribution
-    functions, or how far a value must be moved on average to make one distribution of the other
+    """Returns the earth mover's distance, [resample], in the unit of the values: the area between their
+    distribution functions, or how far a value must be moved on average to make one distribution of the other
     (Wasserstein's of order 1)."""
     points, apart = _apart(x, y, counts)
     return np.asarray(np.abs(apart[:, :-1]) @ np.diff(points))
 
 
 def _apart(x: Floats, y: Floats, counts: Floats) -> tuple[Floats, Floats]:
-    """The points where either distribution function steps, and how far the two are apart from there on."""
+    """Returns the points where either distribution function steps, and how far the two are apart from there
+    on."""
     points, place = np.unique(np.concatenate([x, y]), return_inverse=True)
     n = len(x)
     steps = np.zeros((len(points), n))
@@ -96,16 +97,16 @@ def resampled_by(groups: Sequence[int]) -> Floats:
 
 @cache
 def resampled(n: int) -> Floats:
-    """How often each of `n` trials is in the trials themselves, which come first, and in each of `RESAMPLES`
-    resamples with replacement, [1 + resample, trial]; the same for every call."""
+    """Returns how often each of `n` trials is in the trials themselves, which come first, and in each of
+    `RESAMPLES` resamples with replacement, [1 + resample, trial]; the same for every call."""
     drawn = np.random.default_rng([_SEED, n]).multinomial(n, np.full(n, 1 / n), size=RESAMPLES)
     return np.concatenate([np.ones((1, n)), drawn])
 
 
 def not_certain(found: Floats, n: int) -> Floats:
-    """A share of `n` and those of resamples. Of none or of all no resample has another, which is no
-    certainty: they then lie, half on either side, where their interval is Wilson's (Journal of the American
-    Statistical Association 22, 1927), of z² / (n + z²) with z = 1.96."""
+    """Returns a share of `n` and those of resamples. At none or all, every resample has the same share, which
+    is no certainty: they then lie, half on either side, at the ends of Wilson's interval (Journal of the
+    American Statistical Association 22, 1927), of z² / (n + z²) with z = 1.96."""
     if found[0] not in (0.0, 1.0) or n < 2:
         return found
     from scipy.special import stdtrit
@@ -116,8 +117,8 @@ def not_certain(found: Floats, n: int) -> Floats:
 
 
 def spread(found: Floats, n: int) -> Interval:
-    """A statistic, the first of `found`, with its interval by the others, which are those of resamples: ± t
-    times their standard deviation, of Student's t with n - 1 degrees of freedom.
+    """Returns a statistic, the first of `found`, with its interval by the others, which are those of
+    resamples: ± t times their standard deviation, of Student's t with n - 1 degrees of freedom.
 
     Raises:
         ValueError: if the statistic is not finite, or more than one in forty of the resamples' is not.

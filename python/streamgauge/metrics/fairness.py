@@ -1,4 +1,4 @@
-"""How evenly flows share, what each gets of its due, and what one does to another."""
+"""How evenly flows share, each flow's part of its due, and the effect of one on another."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def jain(rates: Sequence[float] | Floats) -> float:
     """Jain's index J = (Σ x_i)² / (n Σ x_i²) of `rates` in any one unit; 1 is an even share, 1/n one taker.
 
     Source: Jain, Chiu and Hawe, DEC-TR-301 (1984). NaN if no flow has a rate. The index ignores that flows
-    may want different rates. Averages over an experiment use each flow's mean offered rate less its mean
+    may have different demands. Averages over an experiment use each flow's mean offered rate less its mean
     loss rate, which alone reproduces all nine indices that De Cicco et al. print.
 
     Raises:
@@ -30,7 +30,7 @@ def jain(rates: Sequence[float] | Floats) -> float:
 
 
 def jain_series(rates: Sequence[Floats], started: Sequence[Floats]) -> Floats:
-    """The instantaneous index: one value per sample, over the flows that have started.
+    """Returns the instantaneous index: one value per sample, over the flows that have started.
 
     Args:
         rates: per flow, its rate in each sample.
@@ -63,13 +63,13 @@ def spearman(values: Sequence[float] | Floats) -> float:
 
 
 def max_min(capacity: Floats, caps: Floats) -> Floats:
-    """The max-min fair allocation of a link among flows that want no more than their caps.
+    """Returns the max-min fair allocation of a link among flows that need no more than their caps.
 
     As water filling gives it: no flow can have more without one that has as much or less having less
     (Bertsekas and Gallager, Data Networks, section 6.5.2). Prudentia (Philip et al., SIGCOMM 2024) measures
-    services by the share of this allocation that they reach, the cap being what a service reaches alone. Its
-    example: of 8 Mbit/s a service capped at 10 Mbit/s is due 4 Mbit/s beside a greedy one; of 50 Mbit/s it is
-    due 10 Mbit/s, the other 40.
+    services by the share of this allocation that they reach, with the rate that a service reaches alone as
+    the cap. Its example: of 8 Mbit/s a service capped at 10 Mbit/s is due 4 Mbit/s beside a greedy one; of 50
+    Mbit/s it is due 10 Mbit/s, the other 40.
 
     Args:
         capacity: of the link in each sample.
@@ -92,7 +92,7 @@ def max_min(capacity: Floats, caps: Floats) -> Floats:
 
 
 def harm(alone: float, beside: float, *, more_is_better: bool) -> float:
-    """How much of a flow's performance others take: 0 is none, 1 is all.
+    """Returns how much of a flow's performance others take: 0 is none, 1 is all.
 
     Ware, Mukerjee, Seshan and Sherry, Beyond Jain's Fairness Index, HotNets 2019: with x the performance
     alone and y beside others, harm is (x - y) / x where more is better (goodput), and (y - x) / y where less
@@ -100,7 +100,7 @@ def harm(alone: float, beside: float, *, more_is_better: bool) -> float:
     nothing, is no harm; NaN where the quotient divides by zero.
 
     Raises:
-        ValueError: for a negative performance, of which there is no share.
+        ValueError: for a negative performance, which has no share.
     """
     if min(alone, beside) < 0:
         raise ValueError(f"a performance cannot be negative: {min(alone, beside)}")

@@ -1,4 +1,4 @@
-"""A record cut up for measuring: where flows enter and leave, what is dropped, and the grid of samples."""
+"""A record prepared for metrics: where flows enter and leave, drops, and the grid of samples."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from streamgauge.media import with_frames
 from streamgauge.metrics.datagrams import are_plain, datagrams
 from streamgauge.metrics.grid import Codes, Grid, Ints, Mask, grid_of
 from streamgauge.metrics.passage import NEVER, Passage
-from streamgauge.metrics.said import Said, Told
+from streamgauge.metrics.reported import EventSeries, ReportedEvents
 from streamgauge.scenario.recorded import recorded_flows
 from streamgauge.systems.machines import MACHINES, Facts, facts
 
@@ -33,7 +33,7 @@ RETRANSMIT = 1
 
 
 class RecordLike(Protocol):
-    """What measuring needs of a record: `streamgauge.record.Record` has it."""
+    """Interface of a record for metrics: `streamgauge.record.Record` has it."""
 
     @property
     def directory(self) -> Path: ...
@@ -42,7 +42,7 @@ class RecordLike(Protocol):
     @property
     def columns(self) -> Mapping[str, Codes]: ...
     @property
-    def told(self) -> Mapping[tuple[str, str | None], Told]: ...
+    def told(self) -> Mapping[tuple[str, str | None], EventSeries]: ...
     @property
     def units(self) -> Mapping[tuple[str, str | None], tuple[str, ...]]: ...
 
@@ -60,7 +60,7 @@ class StageInfo:
 
     @property
     def label(self) -> str:
-        """How checks and figures call it: ``bottleneck``, ``up.bottleneck``."""
+        """Returns how checks and figures call it: ``bottleneck``, ``up.bottleneck``."""
         return self.name if self.direction == DOWN else f"up.{self.name}"
 
 
@@ -75,7 +75,7 @@ class FlowInfo:
     ours: bool
     is_ping: bool
     direction: int = DOWN
-    """Which way its media goes."""
+    """Direction of its media."""
 
 
 @dataclass(frozen=True)
@@ -100,28 +100,28 @@ class Trial:
     plans: tuple[Mapping[str, Any], ...]
     """Each flow's entry in the plan; empty where the record has none."""
     recorded: Mapping[str, Any]
-    """What the record says of the trial."""
+    """The trial's own data in the record."""
     stages: tuple[StageInfo, ...]
     table: Mapping[str, Codes]
     """Columns of `packets.parquet`, every row, codes as integers. `flow` is the place in `flows`, or their
-    number for what belongs to none; `t_out` and `t_drop` may be `NEVER`, `seq` may be `HIDDEN`."""
+    number for packets of none; `t_out` and `t_drop` may be `NEVER`, `seq` may be `HIDDEN`."""
     leaving: Mask
     """The rows of `table` with which something leaves the path."""
-    said: Said
-    """What the flows' machines said."""
+    said: ReportedEvents
+    """Reports of the flows' machines."""
     offered: tuple[Passage, Passage]
     delivered: tuple[Passage, Passage]
     dropped: tuple[Passage, Passage]
 
     @cached_property
     def entries(self) -> tuple[Ints, Ints]:
-        """For each packet of `delivered` its place in `offered`, -1 if it is not there."""
+        """Returns for each packet of `delivered` its place in `offered`, -1 if it is not there."""
         down, up = (self.offered[way].find(self.delivered[way]) for way in (DOWN, UP))
         return down, up
 
     @cached_property
     def lost(self) -> tuple[Mask, Mask]:
-        """Which of the packets of `offered` are lost on their way."""
+        """Returns which of the packets of `offered` are lost on their way."""
         both = []
         for offered, dropped in zip(self.offered, self.dropped, strict=True):
             found = offered.find(dropped)
@@ -133,24 +133,25 @@ class Trial:
 
     @cached_property
     def asked(self) -> tuple[Mapping[str, Any], ...]:
-        """Each flow's entry in the scenario as it was run; empty where the record has none."""
-        # Few metrics want it, and what a population drew is drawn again for it.
+        """Returns each flow's entry in the scenario as it was run; empty where the record has none."""
+        # Few metrics need it, and a population's draw is repeated for it.
         asked = recorded_flows(self.recorded)
         return tuple(asked.get(flow.name) or {} for flow in self.flows)
 
     @cached_property
     def facts(self) -> tuple[Facts | None, ...]:
-        """What holds of each flow by its machine in the plan; None of somebody else's system."""
+        """Returns the facts about each flow by its machine in the plan; None for a third-party system."""
         return tuple(facts(plan.get("app", "external")) for plan in self.plans)
 
     @cached_property
     def apps(self) -> tuple[str | Mapping[str, Any], ...]:
-        """Each flow's machine in the plan with its settings, a clip's frames among them; ``external`` of
-        somebody else's system."""
+        """Returns each flow's machine in the plan with its settings, a clip's frames among them; ``external``
+        for a third-party system."""
         return tuple(with_frames(plan.get("app", "external"), self.folder) for plan in self.plans)
 
     def machine(self, flow: int) -> str:
-        """What the plan calls the machine of a flow: ``rtp``, ``bulk`` ...; ``external`` if it has none."""
+        """Returns the plan's name for the machine of a flow: ``rtp``, ``bulk`` ...; ``external`` if it has
+        none."""
         app = self.plans[flow].get("app", "external")
         return app if isinstance(app, str) else str(next(iter(app)))
 
@@ -160,7 +161,7 @@ class Trial:
 
     @property
     def bytes_column(self) -> str:
-        """The column that counts bytes at the chosen layer."""
+        """Returns the column that counts bytes at the chosen layer."""
         return LAYER_COLUMN[self.layer]
 
     def passage(self, rows: Mask, *, at: str) -> Passage:
@@ -169,7 +170,8 @@ class Trial:
 
 
 def bottleneck_of(stages: Iterable[StageInfo], direction: int = DOWN) -> StageInfo | None:
-    """Of a direction's stages that have a rate the one called ``bottleneck``, or else the first."""
+    """Returns the stage called ``bottleneck`` of a direction's stages with a rate, or else the first of
+    them."""
     found = [stage for stage in stages if stage.direction == direction]
     return next((stage for stage in found if stage.name == "bottleneck"), next(iter(found), None))
 
@@ -206,7 +208,7 @@ def prepare(
         delivered, dropped = packets["t_out"] != NEVER, packets["t_drop"] != NEVER
 
     ways = np.array([*(flow.direction for flow in flows), DOWN], dtype=np.uint8)
-    # 0 the way of the media, 1 the way back, which the constants of both directions stand for here.
+    # 0 the direction of the media, 1 the reverse one, as the constants of both directions mean here.
     with_media = packets["dir"].astype(np.uint8) ^ ways[packets["flow"]] if ways.any() else packets["dir"]
 
     def both(rows: Mask, at: str) -> tuple[Passage, Passage]:
@@ -225,7 +227,7 @@ def prepare(
         recorded=trial,
         stages=stages,
         table=table,
-        said=Said(record.told, [flow.name for flow in flows], lambda: record.units),
+        said=ReportedEvents(record.told, [flow.name for flow in flows], lambda: record.units),
         leaving=leaving,
         offered=both(offered, "t_in"),
         delivered=both(delivered, "t_out"),
@@ -234,7 +236,7 @@ def prepare(
 
 
 def _entry_stage(table: Mapping[str, Codes], flows: int) -> Codes:
-    """For each row the first stage that its flow meets in its direction."""
+    """Returns for each row the first stage that its flow meets in its direction."""
     way = 2 * table["flow"].astype(np.int64) + table["dir"]
     stage = table["stage"]
     # The first of the stages that hold any of its rows.
@@ -245,7 +247,7 @@ def _entry_stage(table: Mapping[str, Codes], flows: int) -> Codes:
 
 
 def _last_stage(table: Mapping[str, Codes], stages: tuple[StageInfo, ...]) -> Codes:
-    """For each row the last stage of its direction."""
+    """Returns for each row the last stage of its direction."""
     last = [max((s.id for s in stages if s.direction == way), default=-1) for way in (DOWN, UP)]
     leaving: Codes = np.array(last, dtype=np.int16)[table["dir"]]
     return leaving
@@ -263,11 +265,11 @@ def _table(columns: Mapping[str, Codes], flows: tuple[FlowInfo, ...]) -> dict[st
     missing = [name for name in _COLUMNS if name not in columns]
     if missing:
         raise RecordError(f"packets.parquet lacks {', '.join(missing)}; run the trial again.")
-    # As narrow as they are: for arrays past 128 kB the allocator goes to the kernel each time, which costs
-    # more than what is computed.
+    # As narrow as they are: for arrays past 128 kB the allocator asks the kernel each time, which costs more
+    # than the computation.
     table = {name: columns[name] for name in (*_COLUMNS, *_LATER_COLUMNS) if name in columns}
     if "t_drop" not in table:
-        # Before packets/2 nothing was cut up, and all that was dropped was dropped when it came.
+        # Before packets/2 no packet was fragmented, and every drop was at arrival.
         table["t_drop"] = np.where(table["fate"] == DROPPED, table["t_in"], NEVER)
         table["fragment_offset"] = np.zeros(len(table["pkt"]), dtype=np.uint16)
     # A flow's code has 16 bits.
@@ -308,12 +310,13 @@ def _flows(trial: Mapping[str, Any]) -> tuple[FlowInfo, ...]:
         name = str(entry["name"])
         app = apps.get(name)
         system = str(entry.get("system") or entry.get("traffic") or "")
-        # A plan that is not there, or is somebody else's, leaves the name.
+        # A missing plan, or one of another program, leaves the name.
         named = [
             MACHINES[one] for one in (system, *(app if isinstance(app, Mapping) else ())) if one in MACHINES
         ]
         is_ping = any(machine.media_over == "icmp" for machine in named)
         role, ours = str(entry.get("role", "subject")), bool(entry.get("ours", True))
-        direction = UP if name in rising else DOWN
+        # A record without a plan has it in the flow.
+        direction = UP if name in rising or entry.get("direction") == "up" else DOWN
         flows.append(FlowInfo(int(entry["id"]), name, role, system, ours, is_ping, direction))
     return tuple(flows)

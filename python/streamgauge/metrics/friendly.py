@@ -1,4 +1,4 @@
-"""What a TCP would get of a path, by equations of its packets' size, the round trip and the losses."""
+"""Fair rate of a TCP on a path, by equations of its packets' size, the round trip and the losses."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ __all__ = ["tcp_rate", "tfrc_rate"]
 
 
 def tcp_rate(size_bits: float, rtt_s: float, loss: float) -> float:
-    """The most that a TCP sends, in bit/s, of losses of single packets: T = 1.5 sqrt(2/3) B / (R sqrt(p)).
+    """Returns the most that a TCP sends, in bit/s, of losses of single packets: T = 1.5 sqrt(2/3) B / (R
+    sqrt(p)).
 
     Floyd and Fall, *Promoting the Use of End-to-End Congestion Control in the Internet* (1999), section 3.1,
-    by which Chung, Claypool and Zhu (section V-E) and Nichols judge flows; it knows no timeouts. Infinite
+    by which Chung, Claypool and Zhu (section V-E) and Nichols judge flows; it has no timeouts. Infinite
     without losses.
 
     Args:
@@ -27,7 +28,8 @@ def tcp_rate(size_bits: float, rtt_s: float, loss: float) -> float:
 
 
 def tfrc_rate(size_bits: float, rtt_s: float, loss: float) -> float:
-    """What a TCP sends with its timeouts, in bit/s (RFC 5348 section 3.1, with b = 1 and t_RTO = 4 R).
+    """Returns the rate of a TCP with its timeouts, in bit/s (RFC 5348 section 3.1, with b = 1 and t_RTO = 4
+    R).
 
     Args and errors as of `tcp_rate`; RFC 5348 takes `loss` of loss events, with losses within one round trip
     for one.
@@ -42,6 +44,6 @@ def tfrc_rate(size_bits: float, rtt_s: float, loss: float) -> float:
 def _check(size_bits: float, rtt_s: float, loss: float) -> None:
     if not (size_bits > 0 and rtt_s > 0 and 0 <= loss <= 1):
         raise ValueError(
-            "a TCP's rate needs a size and a round trip above 0 and a loss from 0 to 1, not "
-            f"{size_bits:g} bit, {rtt_s:g} s and {loss:g}"
+            "a TCP's rate needs a size and a round trip above 0 and a loss from 0 to 1. "
+            f"Got {size_bits:g} bit, {rtt_s:g} s and {loss:g}."
         )

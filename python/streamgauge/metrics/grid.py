@@ -40,12 +40,12 @@ class Grid:
 
     @property
     def begin_s(self) -> float:
-        """The window's begin."""
+        """Returns the window's begin."""
         return float(self.edges_ns[self.first]) / SECOND_NS
 
     @property
     def end_s(self) -> float:
-        """The window's end, itself outside."""
+        """Returns the window's end, itself outside."""
         return float(self.edges_ns[self.last]) / SECOND_NS
 
     @property
@@ -62,7 +62,8 @@ class Grid:
         return len(self.edges_ns) - 1
 
     def slice(self, begin_s: float | None = None, end_s: float | None = None) -> slice:
-        """The samples of a stretch of time, its bounds rounded to the nearest edges; None is the window's.
+        """Returns the samples of a stretch of time, its bounds rounded to the nearest edges; None is the
+        window's.
 
         Raises:
             ValueError: if no sample lies in it.
@@ -74,13 +75,14 @@ class Grid:
             low = self.begin_s if begin_s is None else begin_s
             high = self.end_s if end_s is None else end_s
             raise ValueError(
-                f"{low:g} s to {high:g} s holds no sample: the trial lasts {edges_s[-1]:g} s and a sample "
-                f"{self.sample_s:g} s"
+                f"{low:g} s to {high:g} s holds no sample. The trial lasts {edges_s[-1]:g} s, a sample "
+                f"{self.sample_s:g} s."
             )
         return slice(first, last)
 
     def cuts(self, times_ns: Ints) -> Ints:
-        """Where the grid's edges cut ascending times: sample i has those from `cuts[i]` to `cuts[i + 1]`.
+        """Returns where the grid's edges cut ascending times: sample i has those from `cuts[i]` to `cuts[i +
+        1]`.
 
         Times before the trial's begin and after its end are in no sample.
         """
@@ -88,14 +90,14 @@ class Grid:
 
 
 def differences(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """By how much each value is above the one before it, of one dimension: as np.diff, which takes several
-    times as long to see what it was given, as a trial's metrics ask a hundred times."""
+    """Returns the difference of each value from the one before it, in one dimension: as np.diff, which takes
+    several times as long for the checks of its input, and a trial's metrics need a hundred."""
     found: npt.NDArray[Any] = values[1:] - values[:-1]
     return found
 
 
 def grid_of(measure: Mapping[str, Any], duration_s: float) -> Grid:
-    """The grid that a scenario's `measure` asks for.
+    """Returns the grid that a scenario's `measure` asks for.
 
     Raises:
         RecordError: if a time has no unit, or the window lies outside the trial.
@@ -105,8 +107,8 @@ def grid_of(measure: Mapping[str, Any], duration_s: float) -> Grid:
     begin_s, end_s = seconds(window[0]), min(seconds(window[1]), duration_s)
     if not 0 <= begin_s < end_s or sample_s <= 0:
         raise RecordError(
-            f"measure.window [{begin_s:g} s, {end_s:g} s] with samples of {sample_s:g} s does not fit "
-            f"a trial that lasted {duration_s:g} s; choose a window inside it."
+            f"measure.window [{begin_s:g} s, {end_s:g} s] does not fit the trial of {duration_s:g} s "
+            f"with samples of {sample_s:g} s. Choose a window inside it."
         )
     duration = round(duration_s * SECOND_NS)
     step = max(1, round(sample_s * SECOND_NS))
@@ -119,7 +121,7 @@ def grid_of(measure: Mapping[str, Any], duration_s: float) -> Grid:
 
 
 def seconds(value: Any) -> float:
-    """A time as a scenario may hold it: seconds as a number, text with a unit, or a quantity object.
+    """Returns a time as a scenario may hold it: seconds as a number, text with a unit, or a quantity object.
 
     Raises:
         RecordError: if it is none of these.

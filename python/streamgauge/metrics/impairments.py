@@ -1,4 +1,4 @@
-"""What the path does to packets besides dropping them, as counts [flow, sample] of all flows at once.
+"""Effects of the path on packets besides drops, as counts [flow, sample] of all flows at once.
 
 Unlike everything else here these look at packets one by one, copies and fragments included.
 """
@@ -26,7 +26,7 @@ def corrupted_packets(trial: Trial, direction: int = DOWN) -> Floats:
 
 
 def fragment_packets(trial: Trial, direction: int = DOWN) -> Floats:
-    """Fragments of datagrams (RFC 791 section 3.2) that left the path, whoever cut them."""
+    """Returns fragments of datagrams (RFC 791 section 3.2) that left the path, from any host or stage."""
     parts = (trial.table["fragment_offset"] > 0) | (trial.table["flags"] & MORE_FRAGMENTS != 0)
     return _count(trial, trial.leaving & parts, direction, "t_out")
 

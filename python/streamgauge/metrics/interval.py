@@ -12,7 +12,7 @@ import numpy as np
 class Interval:
     """A mean over `n` repetitions with the half-width of its 95 % interval.
 
-    `half_width` is None for fewer than two repetitions. `no_variation` says that all repetitions agree: the
+    `half_width` is None for fewer than two repetitions. `no_variation` means that all repetitions agree: the
     interval then has no width because nothing varied, which is no sign of confidence.
     """
 
@@ -23,16 +23,16 @@ class Interval:
 
     @property
     def low(self) -> float | None:
-        """The interval's lower end."""
+        """Returns the interval's lower end."""
         return None if self.half_width is None else self.mean - self.half_width
 
     @property
     def high(self) -> float | None:
-        """The interval's upper end."""
+        """Returns the interval's upper end."""
         return None if self.half_width is None else self.mean + self.half_width
 
     def words(self) -> str:
-        """What kind of interval it is: ``95 % interval, n = 10``, ``no variation, n = 10``, ``n = 1``."""
+        """Returns the kind of interval: ``95 % interval, n = 10``, ``no variation, n = 10``, ``n = 1``."""
         if self.n < 2:
             return f"n = {self.n}"
         return f"no variation, n = {self.n}" if self.no_variation else f"95 % interval, n = {self.n}"

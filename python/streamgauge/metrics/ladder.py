@@ -1,4 +1,4 @@
-"""The ladder that a flow plays, as far as its plan and the scenario say."""
+"""The ladder that a flow plays, as far as its plan and the scenario define it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from streamgauge.scenario.flow import Clip
 from streamgauge.units import Time
 
 SEGMENT_S = 2.0
-"""How long segments are taken to be where nobody says it."""
+"""Length of segments where none is stated."""
 
 
 @dataclass(frozen=True)
@@ -30,20 +30,21 @@ class PlayedLevel:
 
 @dataclass(frozen=True)
 class PlayedLadder:
-    """What is known of the ladder that a flow plays."""
+    """Known facts about the ladder that a flow plays."""
 
     levels: tuple[PlayedLevel, ...]
-    """The lowest rate first; none if nobody says."""
+    """The lowest rate first; none if unknown."""
     segment_s: float
     audio_bps: int
 
     def nearest(self, rate_bps: float) -> PlayedLevel:
-        """The level whose rate is nearest by ratio to one that a player tells."""
+        """Returns the level with the nearest rate, by ratio, to one that a player reports."""
         return min(self.levels, key=lambda level: abs(math.log(level.rate_bps / max(rate_bps, 1.0))))
 
 
 def ladder_of(trial: Trial, flow: int) -> PlayedLadder:
-    """Of our machines by the plan, of programs of others by what they were given, else by the scenario."""
+    """Returns the ladder: for our machines by the plan, for third-party programs by their input, else by the
+    scenario."""
     app = trial.apps[flow]
     if isinstance(app, Mapping):
         return _planned(next(iter(app.values())).get("ladder") or {})
@@ -80,7 +81,7 @@ def _given(content: Content) -> PlayedLadder:
 
 
 def _asked(named: Any, duration_s: float) -> PlayedLadder:
-    """Of a clip as a scenario (normalised) has it."""
+    """Returns the ladder of a clip in a scenario (normalised)."""
     clip = Clip.model_validate(named) if isinstance(named, Mapping) else named
     if clip is None or (isinstance(clip, Clip) and clip.files is not None):
         return PlayedLadder((), SEGMENT_S, 0)

@@ -1,4 +1,4 @@
-"""What an adaptive player shows: its levels, how steady they are, and what that is worth."""
+"""Output of an adaptive player: its levels, their steadiness, and their worth."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ WAIT_LOG = 2.66
 INSTABILITY_S = 20
 
 Worth = Callable[[Floats], Floats]
-"""What levels of these rates are worth."""
+"""Worth of levels with these rates."""
 
 
 @dataclass
 class Levels:
-    """Of one flow; both empty if its player never says which level it shows."""
+    """Levels of one flow; both empty if its player never reports the level that it shows."""
 
     series: dict[str, Series] = field(default_factory=dict)
     scalars: dict[str, float | None] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Levels:
 
 @dataclass(frozen=True)
 class LevelCourse:
-    """Which level is shown from each time on. What was said again is in it too."""
+    """The shown level from each time on. Repeated reports are in it too."""
 
     times: Ints
     rates: Floats
@@ -47,31 +47,31 @@ class LevelCourse:
 
     @property
     def changes(self) -> Ints:
-        """Which of them are another level than the one before."""
+        """Returns which of them are another level than the one before."""
         found: Ints = np.flatnonzero(self.rates[1:] != self.rates[:-1]) + 1
         return found
 
     def lasts_s(self, played: Spans, over: int) -> Floats:
-        """How long each of them is played."""
+        """Returns how long each of them is played."""
         reached = played.within(np.append(self.times, max(over, int(self.times[-1]))))
         found: Floats = np.diff(reached) / SECOND_NS
         return found
 
     def between(self, begin: int, end: int) -> LevelCourse:
-        """Its part of a stretch of time; the level that holds at its begin comes first."""
+        """Returns its part of a stretch of time; the level that holds at its begin is first."""
         first = max(0, int(np.searchsorted(self.times, begin, side="right")) - 1)
         part = slice(first, max(first + 1, int(np.searchsorted(self.times, end))))
         return LevelCourse(np.maximum(self.times[part], begin), self.rates[part], self.is_by_segment)
 
 
 def levels(trial: Trial, flow: int, watched: Watched) -> Levels:
-    """The levels that a flow's player shows.
+    """Returns the levels that a flow's player shows.
 
-    By its `segment_shown`; of one that does not tell segments by its `level_shown`, and of one that tells
-    none of what it shows by its `level_changed`, which it says when it chooses. A level holds from each
-    to the next, pauses left out, until the session's end: `level` is the mean of that by the clock,
-    `shown_level` that of the media, which stalls leave out as well. What follows the first and is of another
-    rate is a change. Where levels are numbers, and not rates, there are changes alone.
+    By its `segment_shown`; for a player that does not report segments by its `level_shown`, and for one that
+    reports nothing that it shows by its `level_changed`, which it sends when it chooses. A level holds from
+    each to the next, pauses left out, until the session's end: `level` is the mean of that by the clock,
+    `shown_level` that of the media, which stalls leave out as well. Each later one with another rate is a
+    change. Where levels are numbers, and not rates, there are changes alone.
     """
     course, are_rates = course_of(trial, flow)
     if course is None:
@@ -97,7 +97,7 @@ def levels(trial: Trial, flow: int, watched: Watched) -> Levels:
         ),
         "instability": _instability(grid, course, level),
     }
-    # Where nobody says when play began, it is from the first level on.
+    # Where the start of play is unknown, it is from the first level on.
     played = watched.played if len(watched.began) else _without(course.times[0], over, watched.pauses)
     found.scalars["lowest_level"] = _lowest(grid, course, played, over)
     if len(watched.began) and watched.tells_stalls:
@@ -108,10 +108,10 @@ def levels(trial: Trial, flow: int, watched: Watched) -> Levels:
 
 
 def time_at(shown: Series) -> dict[float, float]:
-    """How long each level was shown, s by bit/s, from its mean over each sample.
+    """Returns how long each level was shown, s by bit/s, from its mean over each sample.
 
-    A sample in which one level ends and another begins has the mean of both, which says how much of it was
-    whose. Levels that last for less than a whole sample are not told apart from such.
+    A sample in which one level ends and another begins has the mean of both, by their parts of it. Levels
+    that last for less than a whole sample look the same as such.
     """
     assert shown.denominator is not None
     there = shown.denominator > 0
@@ -134,7 +134,7 @@ def time_at(shown: Series) -> dict[float, float]:
 
 
 def course_of(trial: Trial, flow: int) -> tuple[LevelCourse | None, bool]:
-    """The course of a flow's levels, and whether they are rates."""
+    """Returns the course of a flow's levels, and whether they are rates."""
     said = trial.said
     for name in ("segment_shown", "level_shown", "level_changed"):
         if said.has(name, flow):
@@ -150,16 +150,16 @@ def _without(begin: int, end: int, others: Spans) -> Spans:
 
 
 def _lowest(grid: Grid, course: LevelCourse, played: Spans, over: int) -> float | None:
-    """The lowest rate of which something was played in the window."""
+    """Returns the lowest rate that was played in the window."""
     played = played.clipped(int(grid.edges_ns[grid.first]), int(grid.edges_ns[grid.last]))
     shown = course.rates[course.lasts_s(played, over) > 0]
     return float(shown.min()) if len(shown) else None
 
 
 def _instability(grid: Grid, course: LevelCourse, level: Series) -> Series:
-    """How much a player changed of late, at the end of each sample: with b(t) its level at t, and d whole
-    seconds before, the sum of |b(t - d) - b(t - d - 1)| (20 - d) for d from 0 to 19 over that of
-    b(t - d) (20 - d) for d from 1 to 20 (Jiang, Sekar and Zhang, FESTIVE, CoNEXT 2012, "instability").
+    """Returns how much a player changed of late, at the end of each sample: with b(t) its level at t, and d
+    whole seconds before, the sum of |b(t - d) - b(t - d - 1)| (20 - d) for d from 0 to 19 over that of b(t -
+    d) (20 - d) for d from 1 to 20 (Jiang, Sekar and Zhang, FESTIVE, CoNEXT 2012, "instability").
 
     Before its first level there is nothing to add up. The mean over samples is weighted by how long a level
     was known in each.
@@ -178,10 +178,10 @@ def _instability(grid: Grid, course: LevelCourse, level: Series) -> Series:
 
 
 def _qoe(trial: Trial, ladder: PlayedLadder, watched: Watched, course: LevelCourse) -> dict[str, Series]:
-    """What the session was worth, for each segment shown.
+    """Returns the worth of the session, for each segment shown.
 
     `qoe_lin` is that of Yin, Jindal, Sekar and Sinopoli (SIGCOMM 2015): levels count as their rates, changes
-    as what they change, and each second of waiting, before play as in it, as 3 Mbit/s. `qoe_log` has BOLA's
+    as the difference, and each second of waiting, before play as in it, as 3 Mbit/s. `qoe_log` has BOLA's
     utility ln(R / R_min) (Spiteri, Urgaonkar and Sitaraman, INFOCOM 2016) with the weights of Pensieve's
     QoE_log (Mao, Netravali and Alizadeh, SIGCOMM 2017): 2.66 for each second of a stall, and none for
     start-up. Both are sums over segments; divided by their number, sessions of any length compare. Without

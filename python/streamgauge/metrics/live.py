@@ -1,4 +1,5 @@
-"""How far behind live a viewer is: as the player says, or if the clip were sent live as the flow starts."""
+"""How far behind live a viewer is: by the player's reports, or as if the clip were sent live as the flow
+starts."""
 
 from __future__ import annotations
 
@@ -19,10 +20,10 @@ Clock = Callable[[Floats], Floats]
 
 
 def live_latency(trial: Trial, flow: int, pauses: Spans) -> Series | None:
-    """How far behind live what is shown is, s; None where that is not known.
+    """Returns how far behind live the picture is, s; None where that is not known.
 
-    What the player itself says, who of a live stream knows when it was captured, goes before what the frames'
-    numbers tell. What it says in a pause of the viewer's does not count.
+    The player's own reports, based on the capture times of a live stream, take precedence over the frames'
+    numbers. Its reports in a pause of the viewer do not count.
     """
     times, values = trial.said.of("live_latency", flow)
     if not len(times):
@@ -32,17 +33,17 @@ def live_latency(trial: Trial, flow: int, pauses: Spans) -> Series | None:
 
 
 def _by_frames(trial: Trial, flow: int, pauses: Spans) -> Series | None:
-    """How long after a live source had it each frame is shown, s; None where that is not known.
+    """Returns how long after a live source had it each frame is shown, s; None where that is not known.
 
     A live source that begins with the flow has frame n at the flow's start plus the media's time of frame n
     (n intervals; clips that begin again go on counting). Shown at t, it is behind by t less that, less the
-    time that the viewer had paused until then. The mean is over the frames shown: start-up, stalls, and what
-    the player holds add to it; who skips frames to catch up has less. A server that sends ahead of time makes
-    no difference, since a player shows at the media's pace.
+    time that the viewer had paused until then. The mean is over the frames shown: start-up, stalls, and the
+    player's buffer add to it; a player that skips frames to catch up has less. A server that sends ahead of
+    time makes no difference, since a player shows at the media's pace.
 
-    Not known of a player that tells no numbers, or numbers that do not ascend, nor of one of a system that
-    ships but is not ours: those count the frames that they show. Nor where nobody says how far apart the
-    clip's frames are.
+    Not known for a player that reports no numbers, or numbers that do not ascend, nor for one of a shipped
+    system that is not ours: those count the frames that they show. The spacing of the clip's frames must also
+    be known.
     """
     if trial.machine(flow) == "external" and is_shipped(trial.asked[flow]):
         return None

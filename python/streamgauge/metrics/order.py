@@ -10,11 +10,11 @@ from streamgauge.metrics.grid import Floats
 
 
 def percentile(values: Floats, percent: float) -> float | None:
-    """A percentile of finite values, None of none: between the two nearest in rank in proportion (type 7 of
-    Hyndman and Fan, *Sample Quantiles in Statistical Packages*, 1996, which is numpy's own)."""
+    """Returns a percentile of finite values, None of none: between the two nearest in rank in proportion
+    (type 7 of Hyndman and Fan, *Sample Quantiles in Statistical Packages*, 1996, which is numpy's own)."""
     if not len(values):
         return None
-    # As np.percentile, of which checking what it is given costs more than finding it.
+    # As np.percentile, where the checks of the input cost more than the search.
     place = (len(values) - 1) * percent / 100
     above = math.ceil(place)
     parted = np.partition(values, above)

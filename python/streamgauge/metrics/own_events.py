@@ -1,4 +1,4 @@
-"""Events under names of their own, of which no metric here is made: their values, and how many there were."""
+"""Events with names of their own, from which no metric here is made: their values, and their number."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _TOLD_OF_ALL = {
     "tcp_in_flight": "B", "tcp_retransmits": "1", "tcp_ssthresh": "B", "tcp_pacing_rate": "bit/s",
     "message": "1",
 }  # fmt: skip
-"""What the test bed itself says of any flow (docs/tcp.md, docs/records.md), beside what metrics are made of,
-with the units of its values."""
+"""The test bed's own events of any flow (docs/tcp.md, docs/records.md), beside those of metrics, with the
+units of their values."""
 
 
 @dataclass
 class OwnEvents:
-    """Of one flow."""
+    """Own events of one flow."""
 
     series: dict[str, Series] = field(default_factory=dict)
     units: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -31,10 +31,10 @@ class OwnEvents:
 
 
 def own_events(trial: Trial) -> list[OwnEvents]:
-    """Of each flow the events that it said under names that no metric is made of.
+    """Returns for each flow its events with names from which no metric is made.
 
-    Each has a count, and, if it has values, their mean with extremes over the events that have one. What was
-    said before the trial's start or after its end is no part of either.
+    Each has a count, and, if it has values, their mean with extremes over the events that have one. Events
+    before the trial's start or after its end are part of neither.
     """
     said, grid = trial.said, trial.grid
     found = [OwnEvents() for _ in trial.flows]
@@ -84,7 +84,8 @@ def own_events(trial: Trial) -> list[OwnEvents]:
 
 
 def _units(trial: Trial, name: str, flow: int) -> tuple[str, ...]:
-    """Of an event's values; to look them up in the record takes time, which machines of ours save."""
+    """Returns the units of an event's values; their look-up in the record takes time, which machines of ours
+    save."""
     machine = MACHINES.get(trial.machine(flow)) if trial.flows[flow].ours else None
     known = None if machine is None else machine.events.get(name, _TOLD_OF_ALL.get(name))
     units = (known,) if known is not None else trial.said.units(name, flow)

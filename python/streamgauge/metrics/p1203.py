@@ -1,4 +1,4 @@
-"""Sessions as ITU-T P.1203 takes them, and what a program of the user's own makes of them.
+"""Sessions as input of ITU-T P.1203, and the score of a program of the user's own.
 
 The model that is public (itu-p1203) may be used for non-commercial research only. It is therefore no part of
 this project and no dependency of it: it is asked if it is there, as a program by itself.
@@ -32,14 +32,14 @@ _LONGEST_S = 600
 
 
 def session_of(record: RecordLike, flow: str) -> dict[str, Any]:
-    """What a flow's viewer saw in a trial, as P.1203's input of mode 0: of each level shown in turn, by media
-    time, codec, bit rate, frame rate and picture size (I13), its sound (I11), and start-up and stalls as
-    [media time, duration] (I23); s and kbit/s. The screen is `DISPLAY`, the device a PC.
+    """Returns the session of a flow's viewer in a trial, as P.1203's input of mode 0: for each level shown in
+    turn, by media time, codec, bit rate, frame rate and picture size (I13), its sound (I11), and start-up and
+    stalls as [media time, duration] (I23); s and kbit/s. The screen is `DISPLAY`, the device a PC.
 
     Raises:
-        MediaError: if its player does not say its levels, its start or its stalls, or its ladder is not
+        MediaError: if its player does not report its levels, its start or its stalls, or its ladder is not
             known or is not H.264.
-        RecordError: if the record lacks what measuring needs.
+        RecordError: if the record lacks data for the metrics.
     """
     trial = prepare(record)
     row = next((place for place, info in enumerate(trial.flows) if info.name == flow), None)
@@ -53,7 +53,9 @@ def session_of(record: RecordLike, flow: str) -> dict[str, Any]:
         "its stalls (`stall`, or `stall_count` with 0)": seen.tells_stalls,
     }
     if missing := [what for what, told in lacks.items() if not told]:
-        raise MediaError(f"flow {flow}: P.1203 needs what its player does not say: {', '.join(missing)}.")
+        raise MediaError(
+            f"flow {flow}: P.1203 needs data that its player does not report: {', '.join(missing)}."
+        )
     assert course is not None and seen.startup_s is not None
     ladder = ladder_of(trial, row)
     if not ladder.levels or any(level.size is None or not level.frame_rate for level in ladder.levels):
@@ -107,7 +109,7 @@ def require() -> None:
 
 
 def mean_opinion(session: dict[str, Any]) -> float:
-    """The mean opinion score (O46, 1 to 5) of a session, by the model that the user installed.
+    """Returns the mean opinion score (O46, 1 to 5) of a session, by the model that the user installed.
 
     Raises CannotRunError if it is not there or its notice was not accepted, MediaError if it fails.
     """
@@ -120,11 +122,12 @@ def mean_opinion(session: dict[str, Any]) -> float:
             command,
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             check=False,
             timeout=_LONGEST_S,
         )
-    # Who has not accepted the notice is shown it, and asked.
+    # A user that has not accepted the notice sees it, and a question.
     if "accept" in done.stdout:
         raise CannotRunError(
             "itu-p1203 asks for its notice to be accepted; its licence allows non-commercial research only. "

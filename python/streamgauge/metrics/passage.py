@@ -1,8 +1,8 @@
 """Packets passing a point of the path, counted per flow and sample: all flows at once.
 
-A record is read into plain integer columns once; what each metric then needs is a selection of rows, sorted
-by time once, and a few sums over (flow, sample) cells. Two-dimensional results have a row for each flow of
-the trial, in its order, and a last one for what belongs to none of them.
+A record is read into plain integer columns once; each metric then needs a selection of rows, sorted by time
+once, and a few sums over (flow, sample) cells. Two-dimensional results have a row for each flow of the trial,
+in its order, and a last one for packets of none of them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from streamgauge.metrics.grid import Codes, Floats, Grid, Ints, Mask, difference
 NEVER = np.iinfo(np.int64).min
 """`t_out` of a packet that did not leave."""
 _SPARSE = 4
-"""A table of packets by number may have so many places for each row."""
+"""Most places for each row in a table of packets by number."""
 HIDDEN = -1
 """`seq` of a packet that shows none."""
 
@@ -35,11 +35,11 @@ class Samples:
     high: Floats
 
     def of(self, flow: int) -> Samples:
-        """One flow's, each [sample]."""
+        """Returns one flow's, each [sample]."""
         return Samples(self.total[flow], self.count[flow], self.low[flow], self.high[flow])
 
     def together(self) -> Samples:
-        """All flows' and the rest's, each [sample]."""
+        """Returns all flows' and the rest's, each [sample]."""
         low, high = np.fmin.reduce(self.low), np.fmax.reduce(self.high)
         return Samples(self.total.sum(axis=0), self.count.sum(axis=0), low, high)
 
@@ -68,7 +68,7 @@ class Instants:
 
     @cached_property
     def _cell(self) -> Ints:
-        """The (flow, sample) cell of each instant inside the trial."""
+        """Returns the (flow, sample) cell of each instant inside the trial."""
         sample = np.repeat(np.arange(len(self.grid)), differences(self._cuts))
         return self.flow[self._inside] * len(self.grid) + sample
 
@@ -78,7 +78,7 @@ class Instants:
 
     @property
     def window(self) -> slice:
-        """Those inside the measurement window."""
+        """Returns those inside the measurement window."""
         return slice(int(self._cuts[self.grid.first]), int(self._cuts[self.grid.last]))
 
     def total(self, weights: npt.NDArray[Any] | None = None) -> Floats:
@@ -88,7 +88,7 @@ class Instants:
         return self._sum(self._cell, weights[self._inside])
 
     def count(self, where: Mask) -> Floats:
-        """How many of those `where` it holds, [flow, sample]."""
+        """Returns how many of those `where` it holds, [flow, sample]."""
         return self.total(where) if where.any() else np.zeros(self.shape)
 
     @cached_property
@@ -126,11 +126,11 @@ class Instants:
 
     @property
     def by_flow(self) -> Ints:
-        """The places of all instants by flow, each flow's in time's order."""
+        """Returns the places of all instants by flow, each flow's in time's order."""
         return self._by_flow[0]
 
     def of(self, flow: int) -> Ints:
-        """The places of one flow's instants, in time's order."""
+        """Returns the places of one flow's instants, in time's order."""
         order, bounds = self._by_flow
         return order[bounds[flow] : bounds[flow + 1]]
 
@@ -157,7 +157,7 @@ class Passage(Instants):
         super().__init__(grid, flows, times.astype(np.int64), self["flow"].astype(np.int64))
 
     def __getitem__(self, column: str) -> Codes:
-        """A column of the record at these rows; not to be written to."""
+        """Returns a column of the record at these rows; not to be written to."""
         found = self._columns.get(column)
         if found is None:
             # Faster than an index by a third.
@@ -165,7 +165,7 @@ class Passage(Instants):
         return found
 
     def bits(self, column: str) -> Floats:
-        """A column of bytes at these rows, in bits; not to be written to."""
+        """Returns a column of bytes at these rows, in bits; not to be written to."""
         found = self._bits.get(column)
         if found is None:
             found = self._bits[column] = 8.0 * self[column]
@@ -179,8 +179,8 @@ class Passage(Instants):
 
     @cached_property
     def _places(self) -> Ints | None:
-        """The place of each packet by its number, -1 of one that is not here; None if numbers lie far apart,
-        or some packet is here twice."""
+        """Returns the place of each packet by its number, -1 of one that is not here; None if numbers lie far
+        apart, or some packet is here twice."""
         packets = self["pkt"]
         last = int(packets.max(initial=0))
         if last > _SPARSE * (len(packets) + len(self._table["pkt"])):
@@ -191,7 +191,7 @@ class Passage(Instants):
         return places if (places[packets] == here).all() else None
 
     def find(self, other: Passage) -> Ints:
-        """For each packet of `other` its place here, -1 if it is not here."""
+        """Returns for each packet of `other` its place here, -1 if it is not here."""
         wanted = other["pkt"]
         if not len(wanted) or not len(self):
             return np.full(len(wanted), -1)

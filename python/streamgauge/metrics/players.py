@@ -17,19 +17,20 @@ from streamgauge.metrics.shares import departed_bits
 def sharing(
     trial: Trial, stage: StageInfo, passed: Crossing, shown: Sequence[Series | None]
 ) -> dict[str, Series]:
-    """How even the levels of players are whose media crosses a bottleneck, and what of it they miss.
+    """Returns how even the levels of players with media across a bottleneck are, and the capacity that they
+    leave unused.
 
     Jiang, Sekar and Zhang (FESTIVE, CoNEXT 2012) define both at a time; here they are of each sample, with
     each player's mean level in it, over the players that show a level then. `unfairness` is sqrt(1 - J) of
-    Jain's index J, of two players or more. `inefficiency` is |sum of levels - C| / C, where C is what the
-    bottleneck can carry less what leaves it of flows that are no such players; samples in which these leave
-    nothing have none. Over a stretch unfairness is the mean over time, inefficiency bits over bits.
+    Jain's index J, of two players or more. `inefficiency` is |sum of levels - C| / C, where C is the capacity
+    of the bottleneck less the bits that leave it for flows that are no such players; samples in which these
+    leave nothing have none. Over a stretch unfairness is the mean over time, inefficiency bits over bits.
 
     Args:
         trial: the trial.
         stage: the bottleneck.
-        passed: what crossed it.
-        shown: each flow's `level`; None of a flow that has none.
+        passed: its traffic.
+        shown: each flow's `level`; None for a flow that has none.
     """
     players = [
         row
@@ -47,7 +48,7 @@ def sharing(
         means = bits / np.where(there_s > 0, there_s, 1.0)
         index = jain_series(list(means), list((there_s > 0).astype(np.float64)))
         weight = np.where(np.isfinite(index), grid.widths_s, 0.0)
-        # An even share comes to 1 but for rounding.
+        # An even share is 1 but for rounding.
         uneven = np.sqrt(np.clip(1 - np.nan_to_num(index, nan=1.0), 0, None))
         found["unfairness"] = Series(uneven * weight, weight)
     capacity = carried_bits(stage.settings.get("rate") or {}, grid)

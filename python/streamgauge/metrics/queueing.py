@@ -1,4 +1,4 @@
-"""M23 and M33: what a bottleneck was offered, what it let through, and what waited in it."""
+"""M23 and M33: offered traffic, passed traffic, and the queue of a bottleneck."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from streamgauge.metrics.passage import NEVER, Passage, Samples
 
 @dataclass(frozen=True)
 class Crossing:
-    """What passed a bottleneck, every copy of every packet, [flow, sample]."""
+    """Traffic of a bottleneck, every copy of every packet, [flow, sample]."""
 
     arrivals: Passage
     departures: Passage
@@ -61,9 +61,9 @@ def queue_depth(grid: Grid, stage: StageInfo, arrivals: Passage) -> tuple[Depth,
     """M33 queue depth in bits and in packets, per sample, weighted by time.
 
     A packet is in the queue from its arrival until its transmission ends, as the stage itself counts it, in
-    Ethernet bytes (IP bytes where the stage's layer is ip). Packets that the stage dropped when they came are
-    not in it, those that it dropped later (a queue manager at dequeue) are until then; a packet held at the
-    end is in it to the end.
+    Ethernet bytes (IP bytes where the stage's layer is ip). Packets that the stage dropped on arrival are not
+    in it, those that it dropped later (a queue manager at dequeue) are until then; a packet held at the end
+    is in it to the end.
     """
     ended = np.maximum(arrivals["t_out"], arrivals["t_drop"])
     accepted = (arrivals["fate"] != DROPPED) | (ended > arrivals.times_ns)
@@ -80,10 +80,10 @@ def _depth(grid: Grid, area: Floats, low: Floats, high: Floats) -> Depth:
 
 
 def limit_of_queue(queue: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A queue's limit as the plan has it, ``{"bytes": n}``, ``{"packets": n}`` or ``{"time": ns}``; empty for
-    none."""
+    """Returns a queue's limit as the plan has it, ``{"bytes": n}``, ``{"packets": n}`` or ``{"time": ns}``;
+    empty for none."""
     for settings in queue.values():
-        # Of some disciplines it is all that is set.
+        # Some disciplines have no other setting.
         limit = settings.get("limit", settings) or {}
         return {unit: limit[unit] for unit in ("bytes", "packets", "time") if unit in limit}
     return {}

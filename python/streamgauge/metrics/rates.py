@@ -1,4 +1,4 @@
-"""What a flow sends, what arrives and what is lost: M1 to M4, M7 to M9 and M28.
+"""Sent, received and lost packets of a flow: M1 to M4, M7 to M9 and M28.
 
 Each function counts for all flows at once and returns [flow, sample]; a rate is a count over the sample's
 length, and over a window the sum of counts over the window's length. `bits` are those of the trial's layer.
@@ -65,9 +65,9 @@ def good_bits(trial: Trial, direction: int = DOWN) -> tuple[Floats, Floats]:
     """M2 goodput, as counts: payload bits delivered for the first time. Always the payload layer. Counted
     when they arrive, and counted when the packets that brought them were sent.
 
-    A retransmission counts if what it repeats had not arrived, and not otherwise: each byte of the stream
-    counts once, as in RFC 2647 section 3.17. (De Cicco et al. write (Δsent - Δloss) / ΔT; without
-    retransmissions and up to headers and queueing it is the same.)
+    A retransmission counts if its data had not arrived, and not otherwise: each byte of the stream counts
+    once, as in RFC 2647 section 3.17. (De Cicco et al. write (Δsent - Δloss) / ΔT; without retransmissions
+    and up to headers and queueing it is the same.)
     """
     delivered, offered = trial.delivered[direction], trial.offered[direction]
     entries = trial.entries[direction]
@@ -79,11 +79,17 @@ def good_bits(trial: Trial, direction: int = DOWN) -> tuple[Floats, Floats]:
 
 
 def new_bits(trial: Trial, direction: int = DOWN) -> Floats:
-    """Of each delivered packet the payload bits that had not arrived before."""
+    """Returns for each delivered packet the payload bits that had not arrived before."""
     delivered, offered = trial.delivered[direction], trial.offered[direction]
     bits = delivered.bits("payload_bytes")
     first = _first_deliveries(delivered, offered, trial.entries[direction])
     return bits if first.all() else bits * first
+
+
+def first_sent_bits(trial: Trial, direction: int = DOWN) -> Floats:
+    """Payload bits of offered packets that carry something for the first time, counted when sent."""
+    offered = trial.offered[direction]
+    return _of_those(offered, "payload_bytes", ~_repeats(offered))
 
 
 def sent_and_lost_bits(trial: Trial, direction: int = DOWN) -> Floats:
@@ -93,7 +99,7 @@ def sent_and_lost_bits(trial: Trial, direction: int = DOWN) -> Floats:
 
 
 def repeated_bits(trial: Trial, direction: int = DOWN) -> Floats:
-    """Bits of offered packets that carry what was sent before, as counts."""
+    """Returns bits of offered packets that repeat earlier data, as counts."""
     offered = trial.offered[direction]
     return _of_those(offered, trial.bytes_column, _repeats(offered))
 
@@ -115,7 +121,7 @@ def _repeats(passage: Passage) -> Mask:
 
 
 def _first_deliveries(delivered: Passage, offered: Passage, entries: Ints) -> Mask:
-    """Which delivered packets bring something new."""
+    """Returns which delivered packets bring something new."""
     fresh = ~_repeats(delivered)
     if fresh.all():
         return fresh
@@ -129,7 +135,7 @@ def _first_deliveries(delivered: Passage, offered: Passage, entries: Ints) -> Ma
 
 
 def _contents(offered: Passage) -> Ints:
-    """For each offered packet a number that it shares with its retransmissions alone.
+    """Returns for each offered packet a number that it shares with its retransmissions alone.
 
     Sequence numbers wrap: a generation of a flow's number begins with each first transmission of it.
     """

@@ -1,4 +1,4 @@
-"""The state of Reliable UDP as its server reports it: window, timeout, repairs, and what it gave up."""
+"""The state of Reliable UDP as its server reports it: window, timeout, repairs, and abandoned packets."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from streamgauge.metrics.grid import SECOND_NS
 from streamgauge.metrics.result import Series
 
 STATES = {"rudp_cwnd": 8.0, "rudp_rto": 1.0, "overbuffer": 1.0, "thinning": 1.0}
-"""Events that say a value which holds until the next, with canonical units in one of theirs."""
+"""Events with a value that holds until the next, with canonical units in one of theirs."""
 OCCURRENCES = ("rudp_cut", "rudp_retransmit", "rudp_expired", "rudp_given_up", "stale_drop")
-"""Events of which each is one thing done."""
+"""Events that each count one action."""
 
 
 def reported(trial: Trial, flow: int) -> dict[str, Series]:
-    """What a flow's server said; empty if it never said what its window is.
+    """Returns a flow's server reports; empty if it never reported its window.
 
-    States are means over time of a value that holds until the next is said (at most every 50 ms, and at every
+    States are means over time of a value that holds until the next report (at most every 50 ms, and at every
     cut); occurrences are counts.
     """
     said = trial.said

@@ -1,4 +1,4 @@
-"""What measuring yields: every metric of every flow and stage, over time and over the window."""
+"""Result of measuring: every metric of every flow and stage, over time and over the window."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from streamgauge.metrics.grid import Floats, Grid
 from streamgauge.systems.player_events import MEASURED
 
 VERSION = 5
-"""Goes up when there are other metrics, or one has another value of the same record."""
+"""Raised when there are other metrics, or one has another value for the same record."""
 
 NEVER_SAID = "never said"
-"""What stands in the reason where an event is not there to be read."""
+"""Reason text for an event that is not in the record."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class Series:
     """A metric over the grid's samples, in canonical units (bit, s, packets, fractions).
 
     Over any stretch of samples its value is Σ `numerator` / Σ `denominator`: bits over seconds for a rate,
-    bits over bits for a share, a sum over a count for a mean. Without a denominator it is a total. NaN
-    stands for "nothing to measure". `low` and `high` are the extremes inside each sample, if it has any.
+    bits over bits for a share, a sum over a count for a mean. Without a denominator it is a total. NaN means
+    "nothing to measure". `low` and `high` are the extremes inside each sample, if it has any.
     """
 
     numerator: Floats
@@ -37,7 +37,7 @@ class Series:
     high: Floats | None = None
 
     def value(self, part: slice) -> float:
-        """The metric over a stretch of samples."""
+        """Returns the metric over a stretch of samples."""
         total = float(self.numerator[part].sum())
         if self.denominator is None:
             return total
@@ -45,14 +45,15 @@ class Series:
         return total / weight if weight > 0 else float("nan")
 
     def samples(self) -> Floats:
-        """The metric in each sample of the grid."""
+        """Returns the metric in each sample of the grid."""
         if self.denominator is None:
             return self.numerator
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(self.denominator > 0, self.numerator / self.denominator, np.nan)
 
     def extreme(self, part: slice, *, highest: bool) -> float:
-        """The greatest or least value in a stretch, inside samples where known; NaN if there is none."""
+        """Returns the greatest or least value in a stretch, inside samples where known; NaN if there is
+        none."""
         inside = self.high if highest else self.low
         values = (self.samples() if inside is None else inside)[part]
         values = values[np.isfinite(values)]
@@ -77,15 +78,15 @@ class FlowMetrics(Measured):
     rtt_source: str | None = None
     """``probe``, ``event`` or ``path``: see `streamgauge.metrics.delay.round_trips`."""
     events: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """What it said beside that of which metrics are made, by the event's name: the units of its values, as
-    records have them (`streamgauge.claims.dimension.EVENT_UNITS`). None of what has no values; what was said
-    in several units has no mean."""
+    """Its events beside those from which metrics are made, by name: the units of their values, as records
+    have them (`streamgauge.claims.dimension.EVENT_UNITS`). None for an event without values; an event in
+    several units has no mean."""
 
     def dimension(self, metric: str) -> Dimension:
-        """A metric's dimension; of an event's mean that of the unit in which it was said.
+        """Returns a metric's dimension; for an event's mean that of the event's unit.
 
         Raises:
-            KeyError: naming the reason, if the event was never said with a value, or in several units.
+            KeyError: with the reason, if the event never had a value, or had several units.
         """
         if not is_event(metric):
             return named(metric).dimension
@@ -95,7 +96,7 @@ class FlowMetrics(Measured):
         return EVENT_UNITS[units[0]][1]
 
     def lacks(self, metric: str) -> str:
-        """Why there is no such metric of an event."""
+        """Returns why there is no such metric of an event."""
         event, who = str(event_of(metric)), f"flow {self.info.name}"
         if event in MEASURED:
             return f"`{event}` is what {', '.join(MEASURED[event].feeds)} are made of: read these instead"
@@ -134,13 +135,13 @@ class TrialMetrics:
     jain_samples: Floats
     jain_flows: tuple[str, ...]
     version: int = VERSION
-    """That by which they were measured (`VERSION`): what an older one kept lacks what is newer."""
+    """Version of their measurement (`VERSION`): results of an older one lack newer metrics."""
 
     def find(self, subject: str) -> Measured:
-        """A flow or a stage by name; a flow comes first.
+        """Returns a flow or a stage by name; a flow takes precedence.
 
         Raises:
-            KeyError: naming what there is.
+            KeyError: with the existing names.
         """
         found = (
             self.flows.get(subject)
@@ -153,7 +154,7 @@ class TrialMetrics:
         return found
 
     def series(self, metric: str, subject: str = "") -> Series:
-        """A metric over time.
+        """Returns a metric over time.
 
         Raises:
             KeyError: if there is no such subject, or the subject has no such metric over time.
@@ -169,7 +170,7 @@ class TrialMetrics:
         return measured.series[metric]
 
     def _too_old(self) -> str:
-        """What else may be the reason that there is no such metric."""
+        """Returns another possible reason for the missing metric."""
         if self.version >= VERSION:
             return ""
         return (
@@ -178,7 +179,7 @@ class TrialMetrics:
         )
 
     def dimension(self, metric: str, subject: str = "") -> Dimension:
-        """The dimension of a metric's values; of an event's mean that of the unit in which it was said.
+        """Returns the dimension of a metric's values; for an event's mean that of the event's unit.
 
         Raises:
             KeyError: if there is no such subject, or the event has no unit.
@@ -189,7 +190,8 @@ class TrialMetrics:
     def value(
         self, metric: str, subject: str = "", begin_s: float | None = None, end_s: float | None = None
     ) -> float:
-        """A metric over the measurement window, or a stretch of it, in canonical units; NaN if unmeasurable.
+        """Returns a metric over the measurement window, or a stretch of it, in canonical units; NaN if
+        unmeasurable.
 
         Raises:
             KeyError: if there is no such flow, stage or metric.
@@ -208,7 +210,7 @@ class TrialMetrics:
         return self.series(metric, subject).value(self.grid.slice(begin_s, end_s))
 
     def flow_json(self, name: str) -> dict[str, Any]:
-        """One flow's metrics over the window, JSON-ready: null where there is nothing to measure."""
+        """Returns one flow's metrics over the window, JSON-ready: null where there is nothing to measure."""
         flow = self.flows[name]
         found: dict[str, Any] = {}
         for key, (metric, how) in FLOW_KEYS.items():
@@ -218,7 +220,7 @@ class TrialMetrics:
         return found
 
     def _event(self, flow: str, event: str) -> dict[str, Any]:
-        """What a flow said of its own: how often, and of values mean and extremes in `unit`."""
+        """Returns a flow's own event: its count, and mean and extremes of its values in `unit`."""
         count = self.value(count_metric(event), flow)
         if (metric := event_metric(event)) not in self.flows[flow].series:
             return {"count": round(count)}
@@ -238,7 +240,7 @@ class TrialMetrics:
         }
 
     def stage_json(self, name: str) -> dict[str, Any]:
-        """One bottleneck's metrics over the window, JSON-ready."""
+        """Returns one bottleneck's metrics over the window, JSON-ready."""
         return {key: self._number(metric, name, how) for key, (metric, how) in STAGE_KEYS.items()}
 
     def _number(self, metric: str, subject: str, how: str) -> float | None:
@@ -254,7 +256,7 @@ class TrialMetrics:
             return None
         dimension = METRICS[metric].dimension
         number = json_value(value, dimension)[0]
-        # Bytes and packets were counted: say them as whole numbers.
+        # Bytes and packets are counts: print them as whole numbers.
         counted = dimension in (DATA, PACKETS) or metric in _COUNTS
         return round(number) if counted and metric not in _MEANS else number
 
@@ -351,6 +353,8 @@ FLOW_KEYS: dict[str, tuple[str, str]] = {
     "frames_lost_percent": ("frames_lost", "mean"),
     "freeze_count": ("freeze_count", "mean"),
     "freeze_time_s": ("freeze_time", "mean"),
+    "loss_after_repair_percent": ("loss_after_repair", "mean"),
+    "discarded_percent": ("discarded", "mean"),
     "frozen_percent": ("frozen_share", "mean"),
     "stall_count": ("stall_count", "mean"),
     "stall_time_s": ("stall_time", "mean"),
@@ -388,7 +392,7 @@ FLOW_KEYS: dict[str, tuple[str, str]] = {
     "overbuffer_max_s": ("overbuffer", "max"),
     "thinning_mean": ("thinning", "mean"),
 }
-"""Key in JSON: (metric, what of it)."""
+"""Key in JSON: (metric, its part)."""
 
 STAGE_KEYS: dict[str, tuple[str, str]] = {
     "offered_bps": ("offered", "mean"),
@@ -408,4 +412,4 @@ STAGE_KEYS: dict[str, tuple[str, str]] = {
     "unfairness": ("unfairness", "mean"),
     "inefficiency": ("inefficiency", "mean"),
 }
-"""Key in JSON: (metric, what of it)."""
+"""Key in JSON: (metric, its part)."""

@@ -40,8 +40,8 @@ def run_lengths(lost: npt.NDArray[np.bool_]) -> RunLengths:
 
 
 def loss_event_rate(sent: int, lost_s: npt.NDArray[np.float64], rtt_s: float) -> float | None:
-    """The share of packets with which a loss event begins: what is lost within a round trip of an event's
-    first loss is of the same event (RFC 5348 section 5.2). None of no packets.
+    """Returns the share of packets with which a loss event begins: losses within a round trip of an event's
+    first loss are of the same event (RFC 5348 section 5.2). None for no packets.
 
     Args:
         sent: how many packets.

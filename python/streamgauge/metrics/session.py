@@ -1,4 +1,4 @@
-"""When a flow's viewer watches, as far as the plan and the player say."""
+"""The watching time of a flow's viewer, as far as the plan and the player define it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Watched:
     """When one flow was watched."""
 
     began: Ints
-    """When play began; empty if it never did, or nobody says so."""
+    """Start of play; empty if it never began, or is not reported."""
     over: int
     """When nothing was to be shown any more: the media's end, its stop, or the trial's end."""
     pauses: Spans
@@ -25,7 +25,7 @@ class Watched:
     stalls: Spans
     """When the player waited for more to play, pauses included."""
     tells_all: bool
-    """It is a player of ours that tells of each frame and each stall."""
+    """It is a player of ours that reports each frame and each stall."""
     tells_stalls: bool
     """Without a stall there was none."""
     startup_s: float | None
@@ -33,13 +33,14 @@ class Watched:
 
     @property
     def played(self) -> Spans:
-        """When media was played, stalls and pauses left out."""
+        """Returns when media was played, stalls and pauses left out."""
         session = Spans(self.began, np.full(len(self.began), self.over)).clipped(0, self.over)
         return session.without(self.pauses).without(self.stalls)
 
 
 def watched(trial: Trial, flow: int) -> Watched:
-    """When a flow was watched. Times are those of the events, also where a host was late to act on them."""
+    """Returns when a flow was watched. Times are those of the events, also where a host was late to act on
+    them."""
     said, machine = trial.said, MACHINES.get(trial.machine(flow))
     tells_all = machine is not None and {"frame_shown", "stall"} <= machine.events.keys()
     shown, started = said.of("frame_shown", flow)[0], said.of("playout_start", flow)[0]
@@ -56,7 +57,7 @@ def watched(trial: Trial, flow: int) -> Watched:
 
 
 def pauses_of(trial: Trial, flow: int) -> Spans:
-    """When the viewer himself had paused it, by the plan."""
+    """Returns when the viewer himself had paused it, by the plan."""
     begins: list[int] = []
     ends: list[int] = []
     for at, what in trial.plans[flow].get("actions", ()):
@@ -71,17 +72,17 @@ def pauses_of(trial: Trial, flow: int) -> Spans:
 
 
 def over_ns(trial: Trial, flow: int) -> int:
-    """When nothing was to be shown any more: the media's end, its stop, or the trial's end."""
+    """Returns when nothing was to be shown any more: the media's end, its stop, or the trial's end."""
     ends = [round(trial.duration_s * SECOND_NS), *trial.said.of("media_end", flow)[0].tolist()]
     ends += [at for at, what in trial.plans[flow].get("actions", ()) if what == "stop"]
     return int(min(ends))
 
 
 def _stalls(trial: Trial, flow: int, over: int) -> Spans:
-    """Each `stall` to the `resume` that follows it, or to the end.
+    """Returns each `stall` to the `resume` that follows it, or to the end.
 
-    One that is said again before its `resume` is the same. Before play has begun nothing stalls: what was
-    said then counts from there on, if it goes on.
+    A repeat before its `resume` is the same stall. Before play has begun nothing stalls: an earlier report
+    counts from there on, if the stall lasts.
     """
     stall, resume = trial.said.of("stall", flow)[0], trial.said.of("resume", flow)[0]
     if not len(stall):
@@ -111,7 +112,8 @@ def _stalls(trial: Trial, flow: int, over: int) -> Spans:
 
 
 def _startup_s(trial: Trial, flow: int, shown: Ints) -> float | None:
-    """From the request to play to the first frame, as the player says; else from the flow's first packet."""
+    """Returns the time from the request to play to the first frame, as the player reports it; else from the
+    flow's first packet."""
     times, values = trial.said.of("playout_start", flow)
     if len(values) and np.isfinite(values[0]):
         return float(values[0])

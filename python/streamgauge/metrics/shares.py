@@ -1,4 +1,4 @@
-"""What each flow got of what it was due at the bottleneck: shares of the max-min fair allocation."""
+"""Each flow's part of its due at the bottleneck: shares of the max-min fair allocation."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ _LINUX_MSS = 1448
 
 
 def max_min_shares(trial: Trial, stage: StageInfo, passed: Crossing) -> dict[int, Series]:
-    """Per flow whose media crosses the bottleneck, by its place, the share of its max-min fair allocation
-    that left it.
+    """Returns per flow with media across the bottleneck, by its place, the share of its max-min fair
+    allocation that left it.
 
     See `streamgauge.metrics.fairness.max_min`. The allocation is of each sample: capacity in it, among the
     flows (but pings) that are there in it, from their start until their media's or the trial's end. Over a
-    window, bits that left are over bits due. A clip's or a constant rate's cap is what its packets come to on
-    the link (`wire_rate_bps`). A clip that somebody else's system plays is reckoned as system rtp would send
-    it (`as_rtp`), so that one which fetches ahead has more than its due meanwhile. What has none of these is
-    greedy. Bits are those that the bottleneck counts. Nothing where its rate is of no known kind.
+    window, bits that left are over bits due. A clip or a constant rate is capped at the rate of its packets
+    on the link (`wire_rate_bps`). A clip in a third-party system counts as system rtp would send it
+    (`as_rtp`), which gives one that fetches ahead more than its due meanwhile. A flow with none of these is
+    greedy. Bits are those that the bottleneck counts. Empty for an unknown kind of rate.
     """
     grid = trial.grid
     capacity = carried_bits(stage.settings.get("rate") or {}, grid)
@@ -54,18 +54,19 @@ def max_min_shares(trial: Trial, stage: StageInfo, passed: Crossing) -> dict[int
 
 
 def is_ethernet(stage: StageInfo) -> bool:
-    """Whether a bottleneck's rate is one of Ethernet frames, and not of IP packets."""
+    """Returns whether a bottleneck's rate is one of Ethernet frames, and not of IP packets."""
     return stage.settings.get("layer") != "ip"
 
 
 def departed_bits(stage: StageInfo, passed: Crossing) -> Floats:
-    """What of each flow left a bottleneck in each sample, in bits as its rate counts them, [flow, sample]."""
+    """Returns the bits of each flow that left a bottleneck in each sample, as its rate counts them, [flow,
+    sample]."""
     column = "wire_bytes" if is_ethernet(stage) else "ip_bytes"
     return passed.departures.total(passed.departures.bits(column))
 
 
 def _there(trial: Trial, flow: int) -> Spans:
-    """When a flow takes part."""
+    """Returns when a flow takes part."""
     plan = trial.plans[flow]
     end = round(trial.duration_s * SECOND_NS)
     sent = trial.offered[0].times_ns[trial.offered[0].of(flow)]
@@ -84,7 +85,7 @@ def _there(trial: Trial, flow: int) -> Spans:
 
 
 def _wanted_bps(trial: Trial, flow: int, ethernet: bool) -> float:
-    """`wire_rate_bps` of a flow's machine; where that is somebody else's, of what stands for it here."""
+    """Returns `wire_rate_bps` of a flow's machine; for a third-party system, of its replacement here."""
     if (told := trial.facts[flow]) is None:
         given = content_given(trial.plans[flow], trial.folder)
         return wire_rate_bps(as_rtp(trial.asked[flow], given), ethernet)
@@ -95,10 +96,10 @@ def _wanted_bps(trial: Trial, flow: int, ethernet: bool) -> float:
 
 
 def as_rtp(asked: Mapping[str, Any], given: Content | None = None) -> str | Mapping[str, Any]:
-    """A flow of a scenario (normalised) that plays a clip, as the plan of a trial would have it if system rtp
-    played it; ``external`` if it plays none.
+    """Returns a flow of a scenario (normalised) that plays a clip, as the plan of a trial would have it if
+    system rtp played it; ``external`` if it plays none.
 
-    The scenario declares the clip's rate, the system's description how large its packets are. Of files that
+    The scenario declares the clip's rate, the system's description how large its packets are. For files that
     are a ladder `given` has the rates, and the highest counts with its sound. Frames of the user's own files
     are taken to be of one size.
     """
@@ -117,7 +118,7 @@ def as_rtp(asked: Mapping[str, Any], given: Content | None = None) -> str | Mapp
 
 
 def declared_interval_ns(named: str | Mapping[str, Any]) -> int:
-    """The time between frames, ns, of a clip as a scenario (normalised) names it."""
+    """Returns the time between frames, ns, of a clip as a scenario (normalised) names it."""
     return _interval_ns(_clip(named))
 
 
@@ -130,7 +131,7 @@ def _interval_ns(clip: ClipEncoding) -> int:
 
 
 def _frames_declared(named: str | Mapping[str, Any]) -> tuple[int, list[int]]:
-    """The time between frames, ns, and their sizes, B."""
+    """Returns the time between frames, ns, and their sizes, B."""
     clip = _clip(named)
     if clip.is_built_in:
         return _interval_ns(clip), frame_sizes(clip)
@@ -146,10 +147,11 @@ def _frames_given(given: Content) -> tuple[int, list[int]]:
 
 
 def wire_rate_bps(app: str | Mapping[str, Any], ethernet: bool = True) -> float:
-    """The rate at which a machine of the plan wants to send, headers included; infinite if it takes any.
+    """Returns the rate at which a machine of the plan sends by itself, headers included; infinite if it takes
+    any.
 
-    Its machine tells: of a constant rate what its packets come to, of a clip the RTP packets into which its
-    server cuts it, in UDP or interleaved on TCP.
+    Its machine returns it: for a constant rate the rate of its packets, for a clip that of the RTP packets
+    into which its server cuts it, in UDP or interleaved on TCP.
     """
     told = facts(app)
     return math.inf if told is None else _rate_bps(told, ethernet)

@@ -1,4 +1,4 @@
-"""How smooth what a flow receives is."""
+"""Smoothness of a flow's received rate."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from streamgauge.metrics.session import pauses_of
 
 SCALE_NS = round(SECOND_NS)
 FEWEST_SECONDS = 5
-"""Of fewer nothing is said."""
+"""Least length for a result."""
 
 
 def rate_variations(trial: Trial, received: Floats, own: Sequence[Ints]) -> list[float | None]:
-    """Of each flow the coefficient of variation of its receiver rate, at a time scale of 1 s, in the window.
+    """Returns for each flow the coefficient of variation of its receiver rate, at a time scale of 1 s, in the
+    window.
 
     Standard deviation (n - 1) over mean of the rates of whole seconds, which is 0 for a rate that never
     changes (Floyd, Handley, Padhye and Widmer, *Equation-Based Congestion Control for Unicast Applications*,
@@ -51,7 +52,7 @@ def _per_second(trial: Trial, received: Floats, edges: Ints) -> Floats:
     grid, delivered = trial.grid, trial.delivered[DOWN]
     place = np.searchsorted(grid.edges_ns, edges)
     if np.array_equal(grid.edges_ns[place], edges):
-        # Seconds are so many samples.
+        # Each second is a whole number of samples.
         return np.asarray(np.add.reduceat(received[:, : place[-1]], place[:-1], axis=1))
     cuts = np.searchsorted(delivered.times_ns, edges)
     inside, count = slice(cuts[0], cuts[-1]), len(edges) - 1
@@ -61,7 +62,7 @@ def _per_second(trial: Trial, received: Floats, edges: Ints) -> Floats:
 
 
 def _active(trial: Trial, flow: int, own: Ints) -> Spans:
-    """When a flow sends, or would."""
+    """Returns when a flow sends, or would."""
     if not len(own):
         return Spans.none()
     first, last = int(own[0]), int(own[-1])

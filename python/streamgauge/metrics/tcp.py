@@ -8,7 +8,7 @@ from streamgauge.systems.adapters import external_of
 
 
 def sampled(trial: Trial, name: str) -> Samples:
-    """The events called `name` of all flows, in their unit, at their times.
+    """Returns the events called `name` of all flows, in their unit, at their times.
 
     Each counts once: samples come at regular times, so that their mean is the mean over time as long as the
     connection is open.
@@ -18,10 +18,10 @@ def sampled(trial: Trial, name: str) -> Samples:
 
 
 def carries_media(trial: Trial, flow: int) -> bool:
-    """Whether what a flow plays or sends runs over its TCP connection.
+    """Returns whether the flow's media or data runs over its TCP connection.
 
-    Media over UDP has a connection too, for RTSP, whose window nothing fills. The plan's machine tells; for
-    somebody else's system its description; programs of the user's own are taken at their samples.
+    Media over UDP has a connection too, for RTSP, with a window that nothing fills. The plan's machine
+    decides; for a third-party system its description; programs of the user's own are judged by their samples.
     """
     if (told := trial.facts[flow]) is not None:
         return told.media_over == "tcp"

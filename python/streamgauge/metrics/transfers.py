@@ -1,4 +1,4 @@
-"""Transfers of a stated size: how long each took, by what its player said, or by its packets."""
+"""Transfers of a stated size: the time of each, by its player's reports, or by its packets."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from streamgauge.metrics.frame import DOWN, UP, Trial
 from streamgauge.metrics.grid import SECOND_NS
 from streamgauge.metrics.order import percentile
 from streamgauge.metrics.rates import new_bits
+from streamgauge.metrics.reported import EventSeries
 from streamgauge.metrics.result import Series
-from streamgauge.metrics.said import Told
 
 COMPLETE, FAILED = "transfer_complete", "transfer_failed"
 
 
 def transferred(trial: Trial, flow: int) -> tuple[dict[str, Series], dict[str, float | None]]:
-    """A flow's metrics over time, and those of the window alone; none of a flow that is no transfers.
+    """Returns a flow's metrics over time, and those of the window alone; none of a flow that is no transfers.
 
     A transfer counts when all of it has arrived; its completion time, the flow completion time of the
-    literature, is from the opening of its connection until then. What is under way at the window's end is not
-    among them. One that its player says without a value counts, and its time is not known.
+    literature, is from the opening of its connection until then. A transfer under way at the window's end is
+    not among them. One that its player reports without a value counts, and its time is not known.
     """
     said, grid = trial.said, trial.grid
     app = trial.plans[flow].get("app", "external")
@@ -51,12 +51,12 @@ def transferred(trial: Trial, flow: int) -> tuple[dict[str, Series], dict[str, f
     return series, {"completion_time_p95": percentile(window, 95)}
 
 
-def _whole(trial: Trial, flow: int, size: int) -> Told:
-    """When `size` bytes of a flow had arrived, and how long after its first packet either way, by which its
-    connection is opened; nothing if they had not all arrived by the trial's end.
+def _whole(trial: Trial, flow: int, size: int) -> EventSeries:
+    """Returns when `size` bytes of a flow had arrived, and how long after its first packet either way, by
+    which its connection is opened; nothing if they had not all arrived by the trial's end.
 
-    Whoever sends in blocks may send some bytes more, and a protocol's own messages count as well: iperf3 has
-    four bytes of them.
+    A sender in blocks may send some bytes more, and a protocol's own messages count as well: iperf3 has four
+    bytes of them.
     """
     delivered = trial.delivered[DOWN]
     mine = delivered.of(flow)

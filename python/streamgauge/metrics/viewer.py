@@ -1,4 +1,4 @@
-"""What the viewer of a flow sees, by what its player said: frames, freezes, stalls, and what is buffered."""
+"""The viewer's experience of a flow, by its player's reports: frames, freezes, stalls, and the buffer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from streamgauge.systems.machines import MACHINES
 FREEZE_FACTOR = 3
 FREEZE_EXCESS_NS = 150_000_000
 FREEZE_MEMORY = 30
-"""Frames over whose durations the mean is taken."""
+"""Number of frames over which the mean duration is taken."""
 
 _SAID = (
     "playout_start", "frame_shown", "frame_late", "frame_incomplete", "stall", "resume", "stall_count",
@@ -34,10 +34,11 @@ class Viewed:
 
 
 def viewed(trial: Trial, flow: int, watched: Watched) -> Viewed | None:
-    """One flow's viewer; None if it plays nothing, as far as its machine and the plan say.
+    """Returns one flow's viewer; None if it plays nothing, as far as its machine and the plan state.
 
-    Times are those of the events, so also where a host was late to act on them. From a third-party player's
-    silence nothing follows: what it never speaks of, frames, frames lost or stalls, is not among the metrics.
+    Times are those of the events, so also where a host was late to act on them. A third-party player's
+    silence has no meaning: events that it never sends, of frames, lost frames or stalls, are not among the
+    metrics.
     """
     said, machine, ours = trial.said, MACHINES.get(trial.machine(flow)), watched.tells_all
     if not ours and (machine is not None or not any(said.has(name, flow) for name in _SAID)):
@@ -46,10 +47,10 @@ def viewed(trial: Trial, flow: int, watched: Watched) -> Viewed | None:
     grid = trial.grid
     shown, late = said.of("frame_shown", flow)[0], said.of("frame_late", flow)[0]
     incomplete = said.of("frame_incomplete", flow)[0]
-    # A browser counts what it dropped; without the frames that it showed that is a share of nothing known.
+    # A browser counts its drops; without the frames that it showed that is a share of an unknown number.
     counts_drops = bool(len(shown)) and said.has("dropped_frames", flow)
     started = said.of("playout_start", flow)[0]
-    # Adapters that ship say that play began, or tell each frame: one that says neither showed none.
+    # Shipped adapters report the start of play, or each frame: a player that reports neither showed none.
     shows_none = not len(started) and is_shipped(trial.asked[flow])
     shown_per_sample = counted(grid, shown)
     series = {}
@@ -79,7 +80,7 @@ def viewed(trial: Trial, flow: int, watched: Watched) -> Viewed | None:
             "freeze_time": Series(frozen.seconds(grid)),
             "frozen_share": Series(frozen.clipped(int(shown[0]), over).seconds(grid), session_s),
         }
-    # Of one that never began nothing is known.
+    # A player that never began has no known stalls.
     if watched.tells_stalls and (len(began) or (len(stalls.begin) and not ours)):
         stalled_s = stalled.seconds(grid)
         series |= {"stall_count": Series(counted(grid, stalls.begin)), "stall_time": Series(stalled_s)}
@@ -89,7 +90,7 @@ def viewed(trial: Trial, flow: int, watched: Watched) -> Viewed | None:
 
 
 def _dropped(trial: Trial, flow: int) -> Floats:
-    """Frames dropped in each sample, by a count that goes on growing; one that falls begins anew."""
+    """Returns frames dropped in each sample, by a growing count; one that falls begins anew."""
     times, counts = trial.said.of("dropped_frames", flow)
     times, counts = times[np.isfinite(counts)], counts[np.isfinite(counts)]
     more = np.diff(counts, prepend=0.0)
@@ -97,13 +98,14 @@ def _dropped(trial: Trial, flow: int) -> Floats:
 
 
 def freezes(shown_ns: Ints, until_ns: int, pauses: Spans) -> Spans:
-    """When the picture stood still: from the frame that stayed to the frame that followed it.
+    """Returns the times at which the picture stood still: from the frame that stayed to the frame that
+    followed it.
 
     A freeze is an interval between two frames shown that is at least max(3 d, d + 150 ms), where d is the
-    mean of the 30 intervals before it, or of as many as there were (Identifiers for WebRTC's
-    Statistics API, `freezeCount` and `totalFreezesDuration`). The last frame's interval lasts to `until_ns`:
-    unlike there, a picture that stands still to the end is a freeze too. Time paused counts nowhere, and the
-    first interval, with none before it, is no freeze.
+    mean of the 30 intervals before it, or of as many as there were (Identifiers for WebRTC's Statistics API,
+    `freezeCount` and `totalFreezesDuration`). The last frame's interval lasts to `until_ns`: unlike there, a
+    picture that is frozen to the end is a freeze too. Time paused counts nowhere, and the first interval,
+    with none before it, is no freeze.
     """
     times = np.append(shown_ns, max(until_ns, int(shown_ns[-1])))
     lasted = np.diff(times - pauses.within(times))

@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 Over = Mapping[str, Sequence[Any]] | Iterable[str]
-"""Values by address, or what ``--over`` takes."""
+"""Values by address, or the texts of ``--over``."""
 
 
 def sweep(
@@ -65,23 +65,23 @@ def sweep(
     Args:
         scenario: an id, a file, a scenario built in Python, or several of these.
         over: values by address, as text, quantities or numbers: ``{"path.down.rate": ["1 Mbit/s", ...]}``; or
-            texts as ``--over`` takes them.
+            texts as for ``--over``.
         mode: ``sim`` or ``emu``; the first that it supports and this machine can do if ``None``.
-        repeat: how many repetitions of each point; each scenario's own number if ``None``.
+        repeat: number of repetitions of each point; each scenario's own number if ``None``.
         seed: the first repetition's.
-        settings: what is set besides, ``ADDRESS=VALUE``.
+        settings: further settings, ``ADDRESS=VALUE``.
         metrics: ``METRIC`` or ``METRIC.FLOW``; if none is given those that matter (docs/sweep.md).
-        out: where records go: each point's where a run with ``--set`` would put them.
+        out: folder of the records: each point's where a run with ``--set`` would put them.
         keep: how much of each record is stored.
-        jobs: how many emu trials at once.
-        verify: read the records that lie there wholly, and run again what is not as it was written.
+        jobs: number of concurrent emu trials.
+        verify: read existing records in full, and run damaged ones again.
         progress: called after each trial.
 
     Returns:
         The columns of `streamgauge.sweeps.table.frame_of`.
 
-    Raises ScenarioError that names the values that make no sense, before anything runs; CannotRunError if
-    the machine cannot run it. Ctrl-C raises KeyboardInterrupt; what has ended is kept.
+    Raises ScenarioError that names the invalid values, before anything runs; CannotRunError if the machine
+    cannot run it. Ctrl-C raises KeyboardInterrupt; finished trials are kept.
     """
     targets = [scenario] if isinstance(scenario, Target) else list(scenario)
     axes = axes_of(over, settings)
@@ -107,7 +107,7 @@ def sweep(
 
 
 def axes_of(over: Over, settings: Sequence[str] = ()) -> tuple[Axis, ...]:
-    """The axes. Raises ScenarioError, naming ``--over``, for what is none."""
+    """Returns the axes. Raises ScenarioError, naming ``--over``, for an invalid one."""
     if not isinstance(over, Mapping):
         return parse_overs([over] if isinstance(over, str) else over, settings)
     texts = [f"{address}=[{', '.join(map(_text, values))}]" for address, values in over.items()]
@@ -115,5 +115,5 @@ def axes_of(over: Over, settings: Sequence[str] = ()) -> tuple[Axis, ...]:
 
 
 def _text(value: Any) -> str:
-    """A value as a setting has it."""
+    """Returns a value as a setting has it."""
     return str(value) if isinstance(value, str | Quantity) else json.dumps(value)

@@ -25,19 +25,19 @@ from streamgauge.sweeps.table import SweepRow
 __all__ = ["curves", "figures", "heat_map", "spans_decades", "write_files"]
 
 _MOST_BARS = 12
-"""Of more points on a line their intervals are a band."""
+"""Most points on a line with bars; with more their intervals are a band."""
 _MOST_LINES = 6
-"""As many as the palette tells apart."""
+"""Number of distinct colours in the palette."""
 _MOST_ACROSS = 5
 """Panels in a row, if another axis has fewer values."""
 _LEAST_WIDTH = 96.0
-"""Of a panel, in CSS pixels."""
+"""Width of a panel, in CSS pixels."""
 _ROW_HEIGHT, _HEIGHT = 110, 200
-"""Of a panel in several rows, and of one alone."""
+"""Heights of a panel in several rows, and of one alone."""
 _GAP = 18
 """Between panels."""
 _SAID_SIZES = (10.5, 9.0)
-"""Of the letters in the cells of a heat map, the largest that fits."""
+"""Sizes of the letters in the cells of a heat map, the largest that fits."""
 _LETTER = 0.62
 """How wide a letter is, of its size."""
 _LEAST_CELLS = 3
@@ -51,8 +51,8 @@ Row = tuple[Any, ...]
 
 
 def figures(result: SweepResult) -> list[DrawnFigure]:
-    """The one that shows most first: a heat map of two axes of numbers that have many values, else curves.
-    None without a measurement."""
+    """Returns the one that shows most first: a heat map of two axes of numbers that have many values, else
+    curves. None without a measurement."""
     if not result.shown:
         return []
     grid = _numeric(result.axes, least=_LEAST_CELLS)
@@ -83,7 +83,7 @@ def write_files(result: SweepResult, *, drawn: bool = True) -> list[Path]:
 
 
 def curves(result: SweepResult) -> DrawnFigure:
-    """A line for each value of the second axis over the first; points where that has no numbers."""
+    """Returns a line for each value of the second axis over the first; points where that has no numbers."""
     numeric = _numeric(result.axes)
     varying = [axis for axis in result.axes if len(axis) > 1]
     across = (numeric or varying or list(result.axes))[0]
@@ -108,7 +108,7 @@ def curves(result: SweepResult) -> DrawnFigure:
 
 
 def heat_map(result: SweepResult) -> DrawnFigure:
-    """The mean at each point of two axes of numbers, by colour and, where it fits, in figures."""
+    """Returns the mean at each point of two axes of numbers, by colour and, where it fits, in figures."""
     first, second = _numeric(result.axes)[:2]
     panels = _Panels.of(_others(result, [first, second]))
     units = _units(result)
@@ -145,7 +145,7 @@ class _Unit:
 
 @dataclass(frozen=True)
 class _Dimension:
-    """Something in which rows differ: the values of an axis, scenarios, or what is measured."""
+    """A difference between rows: the values of an axis, scenarios, or metrics."""
 
     title: str
     values: list[str]
@@ -154,14 +154,14 @@ class _Dimension:
 
 @dataclass(frozen=True)
 class _Panels:
-    """Panels in columns and rows: what a figure's rows differ in besides what each panel shows."""
+    """Panels in columns and rows: differences between a figure's rows besides those within each panel."""
 
     across: _Dimension | None
     down: _Dimension | None
 
     @classmethod
     def of(cls, dimensions: Sequence[_Dimension]) -> _Panels:
-        """The dimension with the most values that fit beside one another across; all others down."""
+        """Returns the dimension with the most values that fit beside one another across; all others down."""
         if not dimensions:
             return cls(None, None)
         by_size = sorted(dimensions, key=lambda one: (len(one.values) <= _MOST_ACROSS, len(one.values)))
@@ -180,24 +180,23 @@ class _Panels:
         return cls(across, _Dimension("", names, of))
 
     def place(self, row: SweepRow) -> tuple[str, str]:
-        """A row's column and row of panels."""
+        """Returns a row's column and row of panels."""
         return tuple("" if one is None else one.of(row) for one in (self.across, self.down))  # type: ignore[return-value]
 
     @property
     def columns(self) -> int:
-        """How many panels stand beside one another."""
+        """Returns the number of panels side by side."""
         return 1 if self.across is None else len(self.across.values)
 
     @property
     def is_one(self) -> bool:
-        """Whether there is a single panel."""
+        """Returns whether there is a single panel."""
         return self.across is None
 
 
 @dataclass(frozen=True)
 class _Frame:
-    """What surrounds the plots: a part for each metric, in each a panel for each combination of what is
-    left."""
+    """Frame of the plots: a part for each metric, in each a panel for each combination of the rest."""
 
     result: SweepResult
     id: str
@@ -208,12 +207,12 @@ class _Frame:
 
     @property
     def columns(self) -> int:
-        """Of parts."""
+        """Number of columns of parts."""
         return 2 if self.side_by_side and self.panels.is_one else 1
 
     @property
     def width(self) -> float:
-        """Of a panel, in CSS pixels."""
+        """Width of a panel, in CSS pixels."""
         if self.panels.is_one:
             return max(120.0, WIDTH / self.columns - self.margin)
         beside = 40 + 7 * max(map(len, self.panels.down.values)) if self.panels.down is not None else 0
@@ -222,13 +221,13 @@ class _Frame:
 
     @property
     def height(self) -> int:
-        """Of a panel."""
+        """Height of a panel."""
         return _HEIGHT if self.panels.down is None else _ROW_HEIGHT
 
     def figure(
         self, plots: dict[str, Spec], across: str, up: dict[str, str], *, intervals: bool
     ) -> DrawnFigure:
-        """The figure of these plots, each of a metric, that show `intervals` or means alone.
+        """Returns the figure of these plots, each of a metric, that show `intervals` or means alone.
 
         Args:
             plots: by metric.
@@ -249,7 +248,7 @@ class _Frame:
             # Lines mean the same in all panels; of colours that are numbers each metric has its own.
             "resolve": {"scale": {"x": "independent", "y": "independent"}},
         }
-        if self.columns > 1:  # plots in a row stand at one height, whatever their labels need
+        if self.columns > 1:  # plots in a row have one height, whatever their labels need
             chart |= {"bounds": "flush", "spacing": {"row": 80, "column": self.margin}}
         if self.id.endswith("-map"):
             chart["resolve"]["scale"]["color"] = "independent"
@@ -299,7 +298,7 @@ def _lines(
     line: _Dimension | None,
     frame: _Frame,
 ) -> Spec:
-    """One metric over the first axis of so many points, a line for each value of the second."""
+    """Draws one metric over the points of the first axis, a line for each value of the second."""
     continuous = x["type"] == "quantitative"
     told_up = unit.name if frame.panels.down is None else ""
     axis = {"title": told_up or None, "scale": _upwards(result, metric, unit), "axis": {"tickCount": 5}}
@@ -324,7 +323,7 @@ def _lines(
 
 
 def _intervals(plain: Spec, axis: Spec, colour: Spec, *, band: bool) -> list[Spec]:
-    """A band, or bars with caps."""
+    """Returns a band, or bars with caps."""
     known = filtered("isValid(datum.lo)")
     both = {**plain, "y": channel("lo:Q", **axis), "y2": {"field": "hi"}}
     if band:
@@ -383,7 +382,7 @@ def _numeric(axes: Sequence[Axis], *, least: int = 2) -> list[Axis]:
 
 
 def _others(result: SweepResult, drawn: Sequence[Axis]) -> list[_Dimension]:
-    """In what else the rows differ, axes first."""
+    """Returns the other differences between the rows, axes first."""
 
     def value_of(axis: Axis) -> Callable[[SweepRow], str]:
         place = result.axes.index(axis)
@@ -409,7 +408,7 @@ def _subject(row: SweepRow) -> str:
 
 
 def _short(result: SweepResult) -> dict[str, str]:
-    """The axes' addresses by their ends; one alone as it is."""
+    """Returns the axes' addresses by their ends; one alone as it is."""
     addresses = [axis.address for axis in result.axes]
     return short_addresses(addresses) if len(addresses) > 1 else {one: one for one in addresses}
 
@@ -420,7 +419,7 @@ def _mean(row: SweepRow) -> float:
 
 
 def _units(result: SweepResult) -> dict[str, _Unit]:
-    """For each metric that is shown the unit in which it is drawn."""
+    """Returns for each metric that is shown the unit in which it is drawn."""
     most: dict[str, float] = {}
     for row in result.shown:
         most[row.measured.metric] = max(most.get(row.measured.metric, 0.0), abs(_mean(row)))
@@ -438,8 +437,8 @@ def _values(row: SweepRow, units: dict[str, _Unit]) -> tuple[str, float, float |
 def _said_in_cells(
     result: SweepResult, units: dict[str, _Unit], width: float
 ) -> tuple[list[str], float, bool]:
-    """What stands in each cell of a heat map, the size of its letters, and whether that has intervals: means
-    with intervals if all fit in a cell's width, else means, else nothing."""
+    """Returns the text of each cell of a heat map, the size of its letters, and whether that has intervals:
+    means with intervals if all fit in a cell's width, else means, else nothing."""
     size = _SAID_SIZES[0]
     for has_intervals in (True, False):
         said = [_said(row, units[row.measured.metric], has_intervals) for row in result.shown]
@@ -451,7 +450,7 @@ def _said_in_cells(
 
 
 def _said(row: SweepRow, unit: _Unit, has_interval: bool) -> str:
-    """The mean in a cell, with its interval if it is to be said."""
+    """Returns the mean in a cell, with its interval on request."""
     assert row.interval is not None
     mean, half = row.interval.mean / unit.scale, (row.interval.half_width or 0.0) / unit.scale
     if not has_interval or not half:
@@ -462,7 +461,8 @@ def _said(row: SweepRow, unit: _Unit, has_interval: bool) -> str:
 
 
 def _upwards(result: SweepResult, metric: str, unit: _Unit) -> Spec:
-    """From 0 to a little above all that is drawn; of a metric that may be below zero as far as it goes."""
+    """Returns the range from 0 to a little above all values; for a metric that may be below zero, down to its
+    least value."""
     if METRICS[metric].signed:
         return {"zero": True}
     shown = [row for row in result.shown if row.measured.metric == metric]
@@ -471,7 +471,7 @@ def _upwards(result: SweepResult, metric: str, unit: _Unit) -> Spec:
 
 
 def _across(axis: Axis, scale: Scale | None, name: str) -> Spec:
-    """The first axis."""
+    """Returns the first axis."""
     title = _axis_title(axis, scale, name)
     if scale is None:
         return channel("x:N", sort=list(axis.labels), title=title, axis={"labelAngle": 0, "labelLimit": 160})
@@ -489,7 +489,7 @@ def _across(axis: Axis, scale: Scale | None, name: str) -> Spec:
 
 
 def _axis_title(axis: Axis, scale: Scale | None, name: str) -> str:
-    """``queue (droptail), kB``."""
+    """Returns ``queue (droptail), kB``."""
     if scale is None:
         return name
     words = f" ({scale.words})" if scale.words else ""
@@ -497,14 +497,14 @@ def _axis_title(axis: Axis, scale: Scale | None, name: str) -> str:
 
 
 def _cell_names(axis: Axis) -> list[str]:
-    """The values of an axis of numbers as names of columns."""
+    """Returns the values of an axis of numbers as names of columns."""
     scale = axis.scale()
     return list(axis.labels) if scale is None else [f"{number:.12g}" for number in scale.numbers]
 
 
 def spans_decades(numbers: Sequence[float]) -> bool:
-    """Whether numbers, which ascend, are to be drawn on a logarithmic axis: a hundredfold range, or steps
-    that grow with them over an eightfold one."""
+    """Returns whether numbers, which ascend, are to be drawn on a logarithmic axis: a hundredfold range, or
+    steps that grow with them over an eightfold one."""
     if numbers[0] <= 0 or len(numbers) < 3:
         return False
     gaps = [after - before for before, after in itertools.pairwise(numbers)]

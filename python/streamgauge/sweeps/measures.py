@@ -1,4 +1,4 @@
-"""What a sweep measures: metrics by name, of flows, of bottlenecks or of the whole trial."""
+"""Measurements of a sweep: metrics by name, of flows, of bottlenecks or of the whole trial."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ USUAL = (
     "goodput", "loss", "queue_delay", "startup_delay", "frozen_share", "rebuffer_ratio", "frames_lost",
     "completion_time",
 )  # fmt: skip
-"""What is measured if nothing is asked for: of these, what the flows under test have."""
+"""Default metrics: those of them that the flows under test have."""
 
 
 @dataclass(frozen=True)
@@ -38,13 +38,13 @@ class MetricOf:
 
 
 def usual() -> tuple[str, ...]:
-    """`USUAL`, as far as there are such metrics."""
+    """Returns `USUAL`, as far as there are such metrics."""
     return tuple(name for name in USUAL if name in METRICS)
 
 
 def measured_of(points: Sequence[SweepPoint], asked: Sequence[str]) -> list[MetricOf]:
-    """What ``METRIC`` and ``METRIC.SUBJECT`` stand for at any of the points, in the order asked; the usual
-    if nothing is. Raises ScenarioError that names the option."""
+    """Returns the metrics that ``METRIC`` and ``METRIC.SUBJECT`` select at any of the points, in the order
+    asked; the usual by default. Raises ScenarioError that names the option."""
     flows = list(dict.fromkeys(name for point in points for name in point.scenario.flows))
     stages = list(dict.fromkeys(name for point in points for name in _stages(point.scenario)))
     found: dict[MetricOf, None] = {}
@@ -76,14 +76,14 @@ def measured_of(points: Sequence[SweepPoint], asked: Sequence[str]) -> list[Metr
                 for name in flows
                 if not dot or name == subject
             }
-        # Of both, a flow is meant unless a bottleneck is named.
+        # A name of both selects the flow unless a bottleneck is named.
         if of == "stage" or (of == "flow or stage" and subject in stages and subject not in flows):
             found |= {MetricOf(metric, stage=name): None for name in stages if not dot or name == subject}
     return list(found)
 
 
 def leaves_at(points: Sequence[SweepPoint], measured: Sequence[MetricOf]) -> Mapping[str, Mapping[str, Term]]:
-    """What is read of the trials of each scenario, by its id."""
+    """Returns the metrics to read of each scenario's trials, by its id."""
     leaves: dict[str, dict[str, Term]] = {}
     for point in points:
         mine = leaves.setdefault(point.scenario.id, {})
@@ -93,6 +93,6 @@ def leaves_at(points: Sequence[SweepPoint], measured: Sequence[MetricOf]) -> Map
 
 
 def _stages(scenario: Scenario) -> Iterator[str]:
-    """The bottlenecks, as checks call them."""
+    """Yields the bottlenecks, as checks call them."""
     yield from (stage.name for _, stage in scenario.path.down.bottlenecks())
     yield from (f"up.{stage.name}" for _, stage in scenario.path.up.bottlenecks())

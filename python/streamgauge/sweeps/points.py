@@ -42,7 +42,7 @@ class SweepPoint:
 
 @dataclass(frozen=True)
 class ImpossiblePoint:
-    """A combination of values that no trial can have, each of which makes sense beside others."""
+    """A combination of values that no trial can have, each valid beside others."""
 
     at: tuple[int, ...]
     """The place of its value on each axis."""
@@ -50,7 +50,7 @@ class ImpossiblePoint:
 
 
 class SweepPoints(tuple[SweepPoint, ...]):
-    """The points of a sweep, and what is left out of it."""
+    """The points of a sweep, and the combinations left out of it."""
 
     left_out: tuple[ImpossiblePoint, ...]
 
@@ -70,18 +70,18 @@ def points_of(
     seed: int = 1,
     told: Callable[[int, int], None] | None = None,
 ) -> SweepPoints:
-    """Every point, each scenario's in the order of its axes, the last varying fastest. A combination that
-    makes no sense is left out where each of its values does beside others.
+    """Returns every point, each scenario's in the order of its axes, the last varying fastest. A combination
+    that makes no sense is left out where each of its values does beside others.
 
     Args:
-        targets: what is swept.
+        targets: the swept scenarios.
         axes: the addresses, each with its values.
-        settings: what is set in all of them, ``ADDRESS=VALUE``.
+        settings: common settings of all of them, ``ADDRESS=VALUE``.
         mode: in which all of them run; the first that the scenarios support and the machine can do if
             ``None``.
         way: emu's.
-        seed: the first repetition's, whose trial is planned to see that it can be.
-        told: is told how many points have been looked at, and of how many.
+        seed: the first repetition's, planned as a test of its trial.
+        told: receives the number of checked points, and of all.
 
     Raises ScenarioError that names ``--over`` with the values that make no sense, CannotRunError if the
     machine cannot run one.
@@ -93,7 +93,7 @@ def points_of(
         raise ScenarioError(
             f"{count:,} points are more than {MOST:,}", file="--over", hint="give fewer values"
         )
-    # What is swept may be what is missing, but then at no point.
+    # The swept value may be the missing one, but then at no point.
     wrong = _why_not(targets, settings, mutants=True)
     by_scenario: dict[str, list[SweepPoint]] = {}
     refused: list[tuple[tuple[int, ...], ScenarioError]] = []
@@ -129,8 +129,8 @@ def points_of(
 
 
 def _mode_of(scenarios: Sequence[Scenario], way: str | None) -> Mode:
-    """The first mode of the first scenario in which all can run here. Raises ScenarioError or CannotRunError
-    for the first that can run in none of them."""
+    """Returns the first mode of the first scenario in which all can run here. Raises ScenarioError or
+    CannotRunError for the first that can run in none of them."""
     refused: StreamGaugeError | None = None
     for mode in scenarios[0].modes:
         try:
@@ -145,7 +145,7 @@ def _mode_of(scenarios: Sequence[Scenario], way: str | None) -> Mode:
 
 
 def _found(targets: Sequence[Target], settings: Sequence[str], *, mutants: bool = False) -> list[Scenario]:
-    """The scenarios with what is set in them. Raises ScenarioError."""
+    """Returns the scenarios with their settings. Raises ScenarioError."""
     found: dict[str, Scenario] = {}
     for target in targets:
         several = (
@@ -182,7 +182,8 @@ def _overridden(scenario: Scenario, settings: Sequence[str]) -> Scenario:
 def _explained(
     error: ScenarioError, targets: Sequence[Target], settings: Sequence[str], chosen: Sequence[str]
 ) -> ScenarioError:
-    """The error as one of ``--over``: of the one value that makes no sense by itself, else of the point."""
+    """Returns the error as one of ``--over``: of the one value that makes no sense by itself, else of the
+    point."""
     first = error.errors[0] if isinstance(error, ScenarioErrors) else error
     of_axis = [setting for setting in chosen if first.file == f"--set {setting}"]
     alone = [one for one in chosen if len(chosen) > 1 and _why_not(targets, [*settings, one])]
@@ -198,7 +199,7 @@ def _explained(
 def _why_not(
     targets: Sequence[Target], settings: Sequence[str], *, mutants: bool = False
 ) -> ScenarioError | None:
-    """What is wrong with the scenarios with these settings."""
+    """Returns the fault of the scenarios with these settings."""
     try:
         _found(targets, settings, mutants=mutants)
     except ScenarioError as error:

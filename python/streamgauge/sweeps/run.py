@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from streamgauge.campaign import EmuSettings, Job, Outcome, Progress, jobs_for, run_jobs
+from streamgauge.campaign import EmuSettings, Job, Outcome, Progress, check_trials, jobs_for, run_jobs
 from streamgauge.campaign.earlier import SetAside, set_aside
 from streamgauge.campaign.folder import writing
 from streamgauge.campaign.trial import disk_errors
@@ -33,12 +33,12 @@ __all__ = ["FOLDER", "SweepResult", "run_points"]
 FOLDER = "sweep"
 """Where tables and figures of sweeps lie in a campaign's folder."""
 _LONGEST = 100
-"""Of a file's name, without its suffix."""
+"""Length of a file's name, without its suffix."""
 
 
 @dataclass(frozen=True)
 class SweepResult:
-    """What a sweep found; the records are on disk."""
+    """Findings of a sweep; the records are on disk."""
 
     axes: tuple[Axis, ...]
     points: tuple[SweepPoint, ...]
@@ -62,24 +62,26 @@ class SweepResult:
 
     @property
     def metrics(self) -> list[str]:
-        """What the rows are of, in the order asked."""
+        """Returns the metrics of the rows, in the order asked."""
         return list(dict.fromkeys(row.measured.metric for row in self.rows))
 
     @cached_property
     def under_test(self) -> list[SweepRow]:
-        """The rows of the flows under test and of those asked for by name, of stages and of whole trials."""
+        """Returns the rows of the flows under test and of those asked for by name, of stages and of whole
+        trials."""
         return [row for row in self.rows if _under_test(row.point, row.measured)]
 
     @cached_property
     def shown(self) -> list[SweepRow]:
-        """Those under test that have a value, for tables and figures; without what nobody asked for and is
-        0 at every point (`never`)."""
+        """Returns those under test that have a value, for tables and figures; without default metrics that
+        are 0 at every point (`never`)."""
         never = set(self.never)
         return [row for row in self.under_test if row.interval is not None and row.measured not in never]
 
     @cached_property
     def never(self) -> list[MetricOf]:
-        """What of the flows under test is 0 at every point, of the usual metrics: no stall, no frame lost."""
+        """Returns the usual metrics of the flows under test that are 0 at every point: no stall, no frame
+        lost."""
         if self.all_asked:
             return []
         most: dict[MetricOf, float] = {}
@@ -90,7 +92,7 @@ class SweepResult:
 
     @property
     def name(self) -> str:
-        """Of its files: ``hessler-ftp-medium-over-path.down.queue-path.down.rate``."""
+        """Returns the name of its files: ``hessler-ftp-medium-over-path.down.queue-path.down.rate``."""
         said = "-".join([*self.scenarios, "over", *(axis.address for axis in self.axes)])
         safe = re.sub(r"[^A-Za-z0-9._]+", "-", said).strip("-")
         if len(safe) <= _LONGEST:
@@ -99,7 +101,8 @@ class SweepResult:
         return f"{safe[: _LONGEST - len(digest) - 1]}-{digest}"
 
     def mostly_invalid(self) -> list[tuple[SweepPoint, int, int]]:
-        """Points of whose repetitions more than a third is invalid, with how many and of how many."""
+        """Returns points with more than a third of their repetitions invalid, with that number and the
+        total."""
         counted: dict[int, list[bool]] = {}
         for outcome in self.outcomes:
             if outcome.counts:
@@ -113,15 +116,15 @@ class SweepResult:
         return found
 
     def labels_at(self, at: Sequence[int]) -> dict[str, str]:
-        """The values of a combination, by address."""
+        """Returns the values of a combination, by address."""
         return {axis.address: axis.labels[place] for axis, place in zip(self.axes, at, strict=True)}
 
     def frame(self) -> pl.DataFrame:
-        """The rows as a tidy frame; see `frame_of`."""
+        """Returns the rows as a tidy frame; see `frame_of`."""
         return frame_of(self.rows, self.axes)
 
     def to_json(self) -> dict[str, Any]:
-        """``streamgauge.sweep/1``."""
+        """Returns ``streamgauge.sweep/1``."""
         axes = []
         for axis in self.axes:
             scale = axis.scale()
@@ -157,13 +160,15 @@ def run_points(
 ) -> SweepResult:
     """Runs the trials of all points, of each its first repetition before any second one, and measures them.
 
-    A point's records lie where a run with its settings would put them, and those that are there already are
-    not run again. The arguments are those of `streamgauge.campaign.run`. Raises ScenarioError for a metric
-    that there is not, StreamGaugeError if a trial cannot run; Ctrl-C ends it early and is told by
-    ``interrupted``.
+    A point's records are in the folder of a run with its settings, and existing ones are not run again. The
+    arguments are those of `streamgauge.campaign.run`. Raises ScenarioError for an unknown metric,
+    StreamGaugeError if a trial cannot run; Ctrl-C ends it early and sets ``interrupted``.
     """
     began = time.monotonic()
     measured = measured_of(points, metrics)
+    check_trials(
+        repeat if repeat is not None else getattr(point.scenario.repetitions, point.mode) for point in points
+    )
     by_point = {point: _jobs(point, out, first_seed, repeat) for point in points}
     rounds = max(map(len, by_point.values()), default=0)
     jobs = [mine[n] for n in range(rounds) for mine in by_point.values() if n < len(mine)]
@@ -221,8 +226,8 @@ def _rows(
     *,
     all_asked: bool,
 ) -> Iterable[SweepRow]:
-    """A row for each metric of each flow at each point of which a trial has run. Unless all were asked for,
-    those are left out that no flow under test has, and those of flows that never have them."""
+    """Returns a row for each metric of each flow at each point with a finished trial. Unless all were asked
+    for, those are left out that no flow under test has, and those of flows that never have them."""
     made = []
     for point in points:
         outcomes = found.get(point, ())

@@ -43,14 +43,14 @@ class SweepRow:
     valid: int
     """Valid trials; those with a value may be fewer."""
     invalid: int
-    """Repetitions of which no trial is valid."""
+    """Repetitions without a valid trial."""
     directory: Path
-    """Of the point's trials."""
+    """Folder of the point's trials."""
 
     @property
     def ends(self) -> tuple[float, float] | None:
-        """The interval's ends; of a quantity that cannot be below zero it ends there. ``None`` if there is
-        none."""
+        """Returns the interval's ends; of a quantity that cannot be below zero it ends there. ``None`` if
+        there is none."""
         found = self.interval
         if found is None or found.low is None or found.high is None:
             return None
@@ -68,7 +68,7 @@ class NumberColumn:
 
 
 def number_columns(axes: Sequence[Axis]) -> list[NumberColumn | None]:
-    """One for each axis; ``None`` for one whose values are no numbers."""
+    """Returns one for each axis; ``None`` for one with values that are no numbers."""
     found: list[NumberColumn | None] = []
     for axis in axes:
         told = axis.quantities()
@@ -87,7 +87,7 @@ def number_columns(axes: Sequence[Axis]) -> list[NumberColumn | None]:
 
 
 def rows_json(rows: Sequence[SweepRow], axes: Sequence[Axis]) -> list[dict[str, Any]]:
-    """The rows of ``streamgauge.sweep/1``."""
+    """Returns the rows of ``streamgauge.sweep/1``."""
     columns = number_columns(axes)
     return [_row_json(row, axes, columns) for row in rows]
 
@@ -117,12 +117,12 @@ def _row_json(row: SweepRow, axes: Sequence[Axis], columns: Sequence[NumberColum
 
 
 def frame_of(rows: Sequence[SweepRow], axes: Sequence[Axis]) -> pl.DataFrame:
-    """The rows as a tidy frame.
+    """Returns the rows as a tidy frame.
 
-    Its columns are ``scenario`` and ``mode``; for each axis its values as they were said (``path.down.rate``)
-    and, if they are numbers, as such (``path.down.rate_bps``); ``flow``, its ``role`` and ``stage``;
-    ``metric`` and ``unit``; ``mean``, ``low`` and ``high`` of the 95 % interval; ``n`` and ``invalid``; and
-    ``directory``, where the point's trials are.
+    Its columns are ``scenario`` and ``mode``; for each axis its values in their original text
+    (``path.down.rate``) and, if they are numbers, as such (``path.down.rate_bps``); ``flow``, its ``role``
+    and ``stage``; ``metric`` and ``unit``; ``mean``, ``low`` and ``high`` of the 95 % interval; ``n`` and
+    ``invalid``; and ``directory``, the folder of the point's trials.
     """
     import polars as pl
 

@@ -1,4 +1,4 @@
-"""What a scenario does to a flow while it runs, by the flow's entry in the plan."""
+"""Actions of a scenario on a flow while it runs, by the flow's entry in the plan."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ __all__ = ["pauses", "stopped_at"]
 
 
 def stopped_at(plan: Mapping[str, Any], duration_ns: int) -> int:
-    """When a flow is stopped, or the trial ends, in ns."""
+    """Returns when a flow is stopped, or the trial ends, in ns."""
     return min([duration_ns, *(int(at) for at, action in plan.get("actions", ()) if action == "stop")])
 
 
 def pauses(plan: Mapping[str, Any], end_ns: int) -> list[tuple[int, int]]:
-    """When a flow is held, ns, each [from, to), in order; what nothing ends lasts until `end_ns`."""
+    """Returns the pauses of a flow, ns, each [from, to), in order; an open one lasts until `end_ns`."""
     found: list[tuple[int, int]] = []
     since = None
     for at, action in sorted(plan.get("actions", ()), key=lambda done: done[0]):

@@ -1,4 +1,4 @@
-"""What an adapter is: it says which processes a flow consists of and reads what they leave.
+"""The interface of an adapter: it lists the processes of a flow and reads their files.
 
 An adapter starts and writes nothing itself. It is given a flow with its addresses, folders and media, and
 answers with processes: command lines, in order, with the files that each needs; the sandbox runs them, in the
@@ -21,9 +21,9 @@ SIDES: tuple[Side, ...] = ("server", "player")
 Namespace = Literal["server", "client", "cross"]
 Action = Literal["pause", "resume", "stop"]
 
-#: What a scenario can do to a flow while it runs. Our own machines take all of them, in both modes.
+#: Actions of a scenario on a flow while it runs. Our own machines take all of them, in both modes.
 ACTIONS: tuple[Action, ...] = ("pause", "resume", "stop")
-#: What it can do to a program that can be ended, but not told to hold.
+#: Actions on a program that can be ended, but not paused.
 ENDS: tuple[Action, ...] = ("stop",)
 
 EVENTS_FILE = "events.jsonl"
@@ -31,27 +31,28 @@ EVENTS_FILE = "events.jsonl"
 READY_FILE = "ready"
 """Name of the file that a process touches when it is ready."""
 PROGRAMS = Path(__file__).parent / "programs"
-"""Our helpers of somebody else's systems."""
+"""Our helpers of third-party systems."""
 
 PREFIX = "STREAMGAUGE_"
-"""What the names of the contract's variables begin with."""
+"""Prefix of the contract's variables."""
 
 GSTREAMERS_PAYLOAD = 1388
 """Bytes of RTP payload in GStreamer's packets: 1400 with the header (rtph264pay's default MTU)."""
 
 
 def place(side: Side, name: str = "") -> str:
-    """What the files and times of a process go by: its side, or, where a side has several, its name too."""
+    """Returns the name of a process in files and times: its side, or, where a side has several, its name
+    too."""
     return f"{side}-{name}" if name else side
 
 
 def spoken(side: Side, name: str = "") -> str:
-    """The process as sentences call it."""
+    """Returns the process as sentences call it."""
     return f"{side}'s {name}" if name else side
 
 
 def whose(side: Side, name: str, flow: str) -> str:
-    """The process of that flow, or the relay of that name, as sentences call it."""
+    """Returns the process of that flow, or the relay of that name, as sentences call it."""
     return f"relay {flow}" if side == "relay" else f"{spoken(side, name)} of flow {flow}"
 
 
@@ -62,7 +63,7 @@ class CommandLine:
     command: str
     #: Empty if the side is given as one command.
     name: str = ""
-    #: ``port``, ``end``, ``file`` or a path with variables; None if the scenario does not say.
+    #: ``port``, ``end``, ``file`` or a path with variables; None if the scenario has none.
     ready: str | None = None
     essential: bool = True
     #: Files and folders for it, as paths of the launcher's.
@@ -95,7 +96,7 @@ class FlowSetup:
     contents: Mapping[str, Any] = field(default_factory=dict)
     server_ip: str = ""
     player_ip: str = ""
-    #: Of the relay that it goes through, which each of its ends takes for the other; empty if there is none.
+    #: Address of its relay, which each of its ends takes for the other; empty without one.
     relay_ip: str = ""
     port: int = 0
     #: Folder of the flow inside the sandbox; each process has its own folder in it.
@@ -105,12 +106,12 @@ class FlowSetup:
 
     @property
     def start_ns(self) -> int:
-        """When the flow starts."""
+        """Returns when the flow starts."""
         return int(self.plan["start"])
 
     @property
     def duration_ns(self) -> int:
-        """When the trial ends at the latest."""
+        """Returns when the trial ends at the latest."""
         return int(self.trial["duration"])
 
     @property
@@ -126,27 +127,27 @@ class FlowSetup:
 
     @property
     def goes_up(self) -> bool:
-        """True if its media goes up: its server is at the client's end of the path."""
+        """True if its media travels up: its server is at the client's end of the path."""
         return self.plan.get("direction") == "up"
 
     @property
     def sending_namespace(self) -> Namespace:
-        """Where its server runs."""
+        """Returns where its server runs."""
         if self.goes_up:
             return "client"
         return "cross" if self.at_router else "server"
 
     @property
     def playing_namespace(self) -> Namespace:
-        """Where its player runs."""
+        """Returns where its player runs."""
         return "server" if self.goes_up else "client"
 
     def namespace(self, side: Side) -> Namespace:
-        """Where the processes of a side run."""
+        """Returns where the processes of a side run."""
         return self.sending_namespace if side == "server" else self.playing_namespace
 
     def variables(self, side: Side, name: str = "") -> dict[str, str]:
-        """The environment of the adapter contract (docs/adapters.md) for one process."""
+        """Returns the environment of the adapter contract (docs/adapters.md) for one process."""
         out = self.out(side, name)
         values = {
             "STREAMGAUGE_ROLE": side,
@@ -169,7 +170,7 @@ class FlowSetup:
 
     @classmethod
     def variable_names(cls, parameters: Mapping[str, Any], *, has_clip: bool) -> list[str]:
-        """The names of `variables` for a flow with those parameters."""
+        """Returns the names of `variables` for a flow with those parameters."""
         media = Path() if has_clip else None
         flow = cls(
             name="",
@@ -183,11 +184,11 @@ class FlowSetup:
         return list(flow.variables("server"))
 
     def out(self, side: Side, name: str = "") -> Path:
-        """Folder for what a process writes; its logs and events are there too."""
+        """Returns the folder for the files of a process; its logs and events are there too."""
         return self.folder / side / name
 
     def shared(self, side: Side) -> Path:
-        """Folder for what the processes of a side hand each other; it is not kept."""
+        """Returns the folder for files that the processes of a side exchange; it is not kept."""
         return self.folder / "shared" / side
 
     def helpers(self, side: Side, name: str = "") -> Path:
@@ -195,7 +196,7 @@ class FlowSetup:
         return self.folder / "helpers" / place(side, name)
 
     def app(self, kind: str) -> Mapping[str, Any]:
-        """The settings of the plan's machine, which must be of that kind."""
+        """Returns the settings of the plan's machine, which must be of that kind."""
         settings: Mapping[str, Any] = self.plan["app"][kind]
         return settings
 
@@ -204,22 +205,22 @@ class FlowSetup:
 class Program:
     """A program of the machine that a system needs. `streamgauge doctor` looks for all of them."""
 
-    #: As it is run: a name on PATH, or a path. Of a module of Python's its name, of a file its path.
+    #: Name in commands: a name on PATH, or a path. For a Python module its name, for a file its path.
     name: str
     #: Debian's packages that have it, as `apt-get install` takes them; empty if none does.
     packages: str
-    #: What for, in a few words.
+    #: Purpose, in a few words.
     purpose: str
-    #: What `streamgauge doctor` calls it; ``program.NAME`` if empty.
+    #: Name in `streamgauge doctor`; ``program.NAME`` if empty.
     id: str = ""
-    #: Arguments by which it tells its version; none if it cannot.
+    #: Arguments that print its version; none if it has no such option.
     version: Sequence[str] = ()
-    #: Arguments by which it shows, by status 0, that all is there that the system needs of it, and what; none
-    #: if it is enough that the program is there.
+    #: Arguments of a check, passed with status 0, that all parts that the system needs are present, with a
+    #: printed list; none if the program itself is enough.
     probe: Sequence[str] = ()
     #: Whether a flow needs it.
     needed: Callable[[FlowSetup], bool] = lambda flow: True
-    #: What it is: a program, a module that our own Python imports, or a file that is only read.
+    #: Kind: a program, a module that our own Python imports, or a file that is only read.
     kind: Literal["program", "module", "file"] = "program"
     #: Other names by which distributions have the same program.
     also: Sequence[str] = ()
@@ -227,7 +228,7 @@ class Program:
     remedy: str = ""
 
     def find(self, path: str | None = None) -> str | None:
-        """Where it is, programs on `path` (``$PATH`` if None); None if it is not there."""
+        """Returns where it is, programs on `path` (``$PATH`` if None); None if it is not there."""
         if self.kind == "file":
             return self.name if Path(self.name).is_file() else None
         if self.kind == "module":
@@ -238,16 +239,16 @@ class Program:
 
 @dataclass(frozen=True, kw_only=True)
 class External:
-    """What nobody can ask of somebody else's server and player, because no machine of the plan says it."""
+    """Facts about third-party servers and players, which no machine of the plan has."""
 
-    #: What its channels speak, by carrier, for the classifier of packets (crates/plan/src/protocols.rs); it
-    #: guesses where nothing is told.
+    #: Protocols of its channels, by carrier, for the classifier of packets (crates/plan/src/protocols.rs); it
+    #: guesses where none is given.
     protocols: Mapping[Literal["tcp", "udp"], tuple[str, ...]] = field(default_factory=dict)
-    #: What a trial hands it to serve: the encoded clip as a file, its presentation (DASH and HLS) as a
+    #: Input of its server in a trial: the encoded clip as a file, its presentation (DASH and HLS) as a
     #: folder, or nothing.
     content: Literal["file", "presentation", "none"]
-    #: What its media rides on with those parameters (as a scenario writes them, defaults may be left out);
-    #: None if that cannot be known.
+    #: Returns the carrier of its media with those parameters (as in a scenario, defaults may be left out);
+    #: None if it is unknown.
     media_over: Callable[[Mapping[str, Any]], Literal["udp", "tcp"] | None]
     #: Largest payload of its RTP packets, bytes.
     max_payload: int = GSTREAMERS_PAYLOAD
@@ -272,19 +273,18 @@ class Process:
     namespace: Namespace
     #: Runs before t = 0 and must be ready by then; otherwise it is started when the flow starts.
     early: bool = False
-    #: How an early process shows that it is ready: it touches ``STREAMGAUGE_READY``, listens on
-    #: ``STREAMGAUGE_PORT``, does either, prints a line with ``"event":"ready"``, ends with status 0, or fills
-    #: the file at that path. None: nobody waits for it.
+    #: Readiness of an early process: it touches ``STREAMGAUGE_READY``, listens on ``STREAMGAUGE_PORT``, does
+    #: either, prints a line with ``"event":"ready"``, ends with status 0, or fills the file at that path.
+    #: None: the run does not wait for it.
     ready: Ready | Path | None = "file"
-    #: What is copied to `FlowSetup.helpers` before it starts, where everybody may read it: files, and folders
-    #: with all that is in them.
+    #: Files and folders that are copied to `FlowSetup.helpers` before it starts, readable by all users.
     helpers: Sequence[Path] = ()
-    #: What is written to its folder before it starts, by name: text, or data as JSON.
+    #: Files that are written to its folder before it starts, by name: text, or data as JSON.
     files: Mapping[str, str | Mapping[str, Any]] = field(default_factory=dict)
-    #: Without it the trial is worth nothing. The end of another one is not held against the trial,
-    #: but for status 127.
+    #: Without it the trial is worth nothing. The end of another one does not make the trial invalid, except
+    #: for status 127.
     essential: bool = True
-    #: Takes JSON commands on stdin: ``start`` with times, ``stop``, and what a scenario does to its flow.
+    #: Accepts JSON commands on stdin: ``start`` with times, ``stop``, and the scenario's actions on its flow.
     control: bool = False
     #: Working folder; its own if None.
     working_folder: str | None = None
@@ -295,31 +295,31 @@ class Process:
     stop_signal: int = 2
     #: Its end with status 0 before the trial's is no fault (a transfer of limited size, media that ended).
     may_end: bool = False
-    #: What the scenario does to the flow is done to this process: ``stop`` ends it, ``pause`` and ``resume``
-    #: are lines on its ``control``. Which of them a system can is said by `Adapter.actions` alone.
+    #: The scenario's actions on the flow apply to this process: ``stop`` ends it, ``pause`` and ``resume``
+    #: are lines on its ``control``. `Adapter.actions` alone lists the actions of a system.
     acted_on: bool = False
 
 
 @dataclass(kw_only=True)
 class Collected:
-    """What an adapter read from the files of its processes after the trial."""
+    """Data that an adapter read from the files of its processes after the trial."""
 
-    #: Events as docs/adapters.md says, with ``t_monotonic_ns``.
+    #: Events in the format of docs/adapters.md, with ``t_monotonic_ns``.
     events: list[dict[str, Any]] = field(default_factory=list)
-    #: The congestion control that the sender says it used; None if it does not say.
+    #: The congestion control that the sender reports; None if it reports none.
     congestion_control: str | None = None
-    #: Totals of the player's own counters that the taps can be held against.
+    #: Totals of the player's own counters, for comparison with the taps.
     received_packets: int | None = None
     received_bytes: int | None = None
-    #: Whether the packets are all datagrams that came, and not those of media alone.
+    #: Whether the packets are all datagrams that arrived, and not those of media alone.
     counts_datagrams: bool = False
-    #: What those bytes are.
+    #: Description of those bytes.
     received_what: str = ""
-    #: When the player had heard enough (monotonic ns) and what its kernel then held for it that it had not
-    #: read, in bytes of TCP; None if it stayed, or does not say.
+    #: Time at which the player had heard enough (monotonic ns) and the TCP bytes that it had not read from
+    #: its kernel then; None if it stayed, or reports neither.
     left_monotonic_ns: int | None = None
     left_unread_bytes: int = 0
-    #: Sentences on what went wrong; each makes the trial invalid.
+    #: Sentences on faults; each makes the trial invalid.
     faults: list[str] = field(default_factory=list)
 
 
@@ -339,29 +339,30 @@ class Clock:
 class Adapter(Protocol):
     """A system or a kind of traffic in emu."""
 
-    #: Raised when what it starts, or reads, would leave another record: only trials of its own run again.
+    #: Raised when its processes, or their reading, would produce another record: only trials of its own run
+    #: again.
     version: int
     #: Programs that it may need.
     programs: Sequence[Program]
-    #: What cannot be read from the plan; None where the plan describes the flow.
+    #: Facts that the plan lacks; None where the plan describes the flow.
     external: External | None
-    #: What runs a flow of many short transfers in its place; None if that is itself, or there are none.
+    #: Adapter of a flow of many short transfers in its place; None if that is itself, or there are none.
     of_arrivals: Adapter | None
 
     def ours(self, parameters: Mapping[str, Any]) -> bool:
-        """Whether both ends are our own programs with those parameters (`registry.System.values`)."""
+        """Returns whether both ends are our own programs with those parameters (`registry.System.values`)."""
         ...
 
     def actions(self, parameters: Mapping[str, Any]) -> tuple[Action, ...]:
-        """What a scenario can do to a flow with those parameters (`registry.System.values`) while it runs.
-        Nowhere else is it said."""
+        """Returns the actions of a scenario on a flow with those parameters (`registry.System.values`) while
+        it runs. No other place lists them."""
         ...
 
     def processes(self, flow: FlowSetup) -> list[Process]:
-        """The flow's processes, those of a side in their order. Asked more than once: of a flow without
-        addresses and folders too, before anything starts."""
+        """Returns the flow's processes, those of a side in their order. Asked more than once: of a flow
+        without addresses and folders too, before anything starts."""
         ...
 
     def collect(self, flow: FlowSetup, clock: Clock) -> Collected:
-        """Reads what they left in the flow's folders. Called after all of them have ended."""
+        """Reads their files in the flow's folders. Called after all of them have ended."""
         ...

@@ -18,6 +18,7 @@ from streamgauge.systems.adapter import (
     Side,
     spoken,
 )
+from streamgauge.systems.bulk import agrees_first
 from streamgauge.systems.command import CommandAdapter, CommandError, check_command, programs_path
 from streamgauge.systems.parameter import ParameterValue
 from streamgauge.systems.processes import ProcessError, check_processes
@@ -34,7 +35,7 @@ ADAPTERS: dict[str, Adapter] = {
 
 
 def adapter_for(flow: FlowSetup) -> Adapter:
-    """The adapter of a flow or relay; CannotRunError if this version has none."""
+    """Returns the adapter of a flow or relay; CannotRunError if this version has none."""
     if isinstance(flow, RelaySetup):
         return RelayAdapter()
     if flow.system not in ADAPTERS:
@@ -47,15 +48,15 @@ def adapter_for(flow: FlowSetup) -> Adapter:
 
 
 def external_of(asked: Mapping[str, Any]) -> External | None:
-    """What is known of a flow of a scenario (normalised) that no machine of the plan describes; None if one
-    does. Programs that the registry does not know are somebody's commands."""
+    """Returns the facts about a flow of a scenario (normalised) that no machine of the plan describes; None
+    if one does. Programs that the registry does not list are the user's commands."""
     name = asked.get("system") or asked.get("traffic")
     return ADAPTERS[str(name) if is_shipped(asked) else COMMANDS].external
 
 
 def is_shipped(asked: Mapping[str, Any]) -> bool:
-    """Whether a flow of a scenario (normalised) is of a system that the registry knows, and of nobody's own
-    commands."""
+    """Returns whether a flow of a scenario (normalised) is of a system in the registry, and not of the user's
+    own commands."""
     name = asked.get("system") or asked.get("traffic")
     return isinstance(name, str) and name in ADAPTERS and name != COMMANDS
 
@@ -63,7 +64,8 @@ def is_shipped(asked: Mapping[str, Any]) -> bool:
 def versions(
     flows: Iterable[tuple[System | None, Mapping[str, ParameterValue], bool]], mode: Mode
 ) -> dict[str, dict[str, int]]:
-    """The versions of what runs the flows of a trial (`System.versions`), by the names of their systems.
+    """Returns the versions of all systems of a trial's flows (`System.versions`), by the names of the
+    systems.
 
     A flow is its system (None is one that is given as commands), its parameters, and whether it has arrivals.
     """
@@ -78,13 +80,19 @@ def versions(
 
 
 def rides_on_tcp(flow: FlowSetup) -> bool:
-    """Whether the media of a flow rides on TCP by its system's description; False if that says nothing."""
+    """Returns whether the media of a flow rides on TCP by its system's description; False if that is silent
+    on it."""
     external = adapter_for(flow).external
     return external is not None and external.media_over(flow.parameters) == "tcp"
 
 
+def begins_with_control(flow: Mapping[str, Any]) -> bool:
+    """Returns whether the first connection of a plan's flow carries none of its data in emu."""
+    return agrees_first(flow)
+
+
 def programs_of(flow: FlowSetup) -> list[Program]:
-    """The programs that the flow needs."""
+    """Returns the programs that the flow needs."""
     return [program for program in adapter_for(flow).programs if program.needed(flow)]
 
 
@@ -111,7 +119,7 @@ def check_processes_of(flow: FlowSetup) -> None:
 
 
 def _check_line(flow: FlowSetup, side: Side, line: CommandLine) -> None:
-    # A scenario made in Python comes this far unread.
+    # A scenario made in Python is not validated up to here.
     try:
         check_command(line.command, [*flow.variables(side), *flow.environment])
     except CommandError as error:
@@ -125,5 +133,5 @@ def _check_line(flow: FlowSetup, side: Side, line: CommandLine) -> None:
     if "$" not in called and shutil.which(where, path=programs_path()) is None:
         raise CannotRunError(
             f"flow {flow.name}: the {spoken(side, line.name)}'s program {called} is not on PATH or cannot "
-            "be run; install it, or give its path from the scenario's folder."
+            "be run. Install it, or give its path from the scenario's folder."
         )

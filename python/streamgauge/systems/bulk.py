@@ -24,10 +24,10 @@ from streamgauge.systems.player_files import UNFIT, FileRefusedError, read_in
 from streamgauge.systems.system import System, of_machine
 
 BLOCK = 128 * 1024
-"""What iperf3 writes at once over TCP unless told otherwise. It stops after the block that reaches the bytes
-asked for, so that 14 kB would be 128 KiB."""
+"""Block that iperf3 writes at once over TCP by default. It stops after the block that reaches the bytes asked
+for, so that 14 kB would be 128 KiB."""
 LARGEST_RESULT_BYTES = 200_000_000
-"""Of what iperf3 prints at its end: some 500 bytes for each second and stream."""
+"""Size of iperf3's final output: some 500 bytes for each second and stream."""
 LARGEST_SOCKET_BUFFER = 212_992
 """Linux's default net.core.rmem_max: the largest window that iperf3 may set. Above it the route limits it."""
 
@@ -62,7 +62,7 @@ class Bulk:
         if settings.get("bytes") is not None:
             player += ["--bytes", str(settings["bytes"]), "--length", str(_block(settings["bytes"]))]
         else:
-            # Never ends by itself within the trial: it is told to.
+            # It never ends by itself within the trial: the flow stops it.
             left_s = (flow.duration_ns - flow.start_ns) / 1e9
             player += ["--time", str(int(left_s) + 60)]
         return [
@@ -99,7 +99,7 @@ class Bulk:
         except UNFIT:
             found.faults.append(f"{_shown(flow, 'server')}: not iperf3's result as its versions write it")
         if found.congestion_control is None:
-            # In reverse mode the server knows best; its own file is complete only if it ended in order.
+            # In reverse mode the server's data is best; its own file is complete only if it ended in order.
             end = result.get("end")
             found.congestion_control = end.get("sender_tcp_congestion") if isinstance(end, dict) else None
         return found
@@ -127,6 +127,15 @@ class Bulk:
         found.congestion_control = sent.get("end", {}).get("sender_tcp_congestion")
 
 
+def agrees_first(flow: Mapping[str, Any]) -> bool:
+    """Returns whether a plan's flow is iperf3's, where both ends agree on a connection before that of the
+    data; many short transfers are not."""
+    app = flow["app"]
+    # A flow with commands in the scenario is a word in the plan, and has no settings.
+    settings = None if isinstance(app, str) else app.get("bulk")
+    return settings is not None and settings.get("arrivals") is None
+
+
 # iperf3's per-interval figures of the sending socket (tcp_info), by our names.
 _STREAM = (
     ("snd_cwnd", "congestion_window", "B", 1.0),
@@ -136,13 +145,13 @@ _STREAM = (
 
 
 def _block(total: int) -> int:
-    """The largest block of which a whole number makes `total` bytes, but for less than a byte each."""
+    """Returns the largest block that divides `total` bytes, with less than a byte left for each."""
     blocks = -(-total // BLOCK)
     return -(-total // blocks)
 
 
 def _result(flow: FlowSetup, side: str, found: Collected) -> dict[str, Any] | None:
-    """What iperf3 printed at its end, if that is one JSON object; why not, is put in the faults."""
+    """Returns iperf3's final output, if that is one JSON object; otherwise adds the reason to the faults."""
     try:
         printed = read_in(flow.folder / side, "stdout.log", LARGEST_RESULT_BYTES)
     except FileRefusedError as error:

@@ -32,11 +32,11 @@ SMALLEST_MGEN_PAYLOAD = 28
 LARGEST_MGEN_PAYLOAD = 8192
 """mgen's own limit (its MAX_SIZE)."""
 
-#: The lower two bits of the TOS byte (RFC 3168 section 5), as mgen wants them.
+#: The lower two bits of the TOS byte (RFC 3168 section 5), in mgen's notation.
 _ECN_BITS = {"no": "0x00", "ect1": "0x01", "ect0": "0x02"}
 RECEIVER_LOG = "mgen.log"
 LARGEST_LOG_BYTES = 2_000_000_000
-"""Of the receiver's log, which has about 150 bytes a packet."""
+"""Size of the receiver's log, which has about 150 bytes a packet."""
 LONGEST_LINE_BYTES = 1_000
 _RECEIVED = re.compile(rb" RECV .* seq>\d+ .* size>(\d{1,5})\b")
 
@@ -56,7 +56,7 @@ class Cbr:
     """The adapter of traffic ``cbr``."""
 
     version = 1
-    # It tells its version only while it runs.
+    # It prints its version only while it runs.
     programs: Sequence[Program] = (
         Program(name="mgen", packages="mgen", purpose="traffic cbr", needed=speaks_mgen),
     )
@@ -125,7 +125,7 @@ class Cbr:
             )
         found.received_packets = found.received_bytes = 0
         for line in io.BytesIO(log.data):
-            # Of a longer one the search would take a time that grows with its square.
+            # The time of the search grows with the square of a line's length.
             if len(line) <= LONGEST_LINE_BYTES and (match := _RECEIVED.search(line)):
                 found.received_packets += 1
                 found.received_bytes += int(match[1])
@@ -139,9 +139,10 @@ class Cbr:
 
 
 def _until_last_sent(length_ns: int, packets_per_s: float) -> int:
-    """When mgen is to stop, in ns after it began: half an interval behind the last packet of such a window.
+    """Returns when mgen is to stop, in ns after it began: half an interval behind the last packet of such a
+    window.
 
-    It sends what is due at the very moment of OFF; a window does not hold its end, in sim and in ours.
+    It sends packets that are due at the very moment of OFF; a window excludes its end, in sim and in ours.
     """
     packets = math.ceil(length_ns * packets_per_s / 1e9)
     return round((packets - 0.5) / packets_per_s * 1e9)

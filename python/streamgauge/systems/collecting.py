@@ -1,8 +1,7 @@
-"""Collects what the programs of a flow left: no content of their files may lose a record."""
+"""Collects the results of a flow's programs: no content of their files may lose a record."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from streamgauge.systems.adapter import Adapter, Clock, Collected, FlowSetup
@@ -11,6 +10,7 @@ from streamgauge.systems.player_files import printable
 __all__ = ["collect"]
 
 _LARGEST = 2**63
+"""Bound of counts, of times in ns and of values, in recorded units."""
 _KEYS = ("t_monotonic_ns", "name", "value", "unit", "reason")
 NAMED_EVENTS = 3
 """How many events that no record can hold are named one by one."""
@@ -18,7 +18,7 @@ MOST_FAULTS = 50
 
 
 def collect(adapter: Adapter, flow: FlowSetup, clock: Clock) -> Collected:
-    """What `adapter` collects of `flow`, with nothing in it that a record cannot hold.
+    """Returns the data that `adapter` collects of `flow`, without any that a record cannot hold.
 
     An adapter names the file and the line that it cannot read. If it fails instead, that is a fault too.
     """
@@ -51,7 +51,7 @@ def _is_count(value: object) -> bool:
 
 
 def _sound(events: list[dict[str, Any]], faults: list[str]) -> list[dict[str, Any]]:
-    """The events that a record can hold; the others are put in `faults`."""
+    """Returns the events that a record can hold; the others are put in `faults`."""
     kept = []
     bad = 0
     for event in events:
@@ -71,20 +71,13 @@ def _unfit(event: dict[str, Any]) -> str | None:
     if not isinstance(time, int) or isinstance(time, bool) or not -_LARGEST <= time < _LARGEST:
         return f"its time is {printable(repr(time), 60)}, which is no number of ns"
     if value is not None and (
-        isinstance(value, bool) or not isinstance(value, int | float) or not _is_finite(value)
+        isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= _LARGEST
     ):
-        return f"its value is {printable(repr(value), 60)}, which is no finite number"
+        return f"its value is {printable(repr(value), 60)}, which is no number up to 2^63"
     for text in (name, unit, reason):
         if not isinstance(text, str) or not _is_unicode(text):
             return f"{printable(repr(text), 60)} is no Unicode text"
     return None
-
-
-def _is_finite(value: int | float) -> bool:
-    try:
-        return math.isfinite(value)
-    except OverflowError:
-        return False
 
 
 def _is_unicode(text: str) -> bool:

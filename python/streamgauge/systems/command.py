@@ -30,13 +30,13 @@ from streamgauge.systems.events import last, read_events
 from streamgauge.systems.processes import ProcessError, check_names
 
 LARGEST_COUNT = 2**63
-"""No counter of bytes or packets comes to that."""
+"""No counter of bytes or packets reaches that."""
 UNSUPPORTED = 127
-"""Exit status by which a command says that it cannot do what was asked."""
+"""Exit status of a command that does not support a request."""
 
 
 def _declared_transport(parameters: Mapping[str, Any]) -> Literal["tcp"] | None:
-    """What the scenario says by a parameter ``transport: tcp``; otherwise nobody knows."""
+    """Returns the value of a parameter ``transport: tcp`` of the scenario; None without one."""
     return "tcp" if parameters.get("transport") == "tcp" else None
 
 
@@ -96,7 +96,7 @@ class CommandAdapter:
 
     @staticmethod
     def _total(found: Collected, name: str) -> int | None:
-        """The last of a counter; one that no counter can show is a fault."""
+        """Returns the last of a counter; one that no counter can show is a fault."""
         total = last(found.events, name)
         if total is not None and not 0 <= total < LARGEST_COUNT:
             found.faults.append(f"its {name} is {total:g}, which is no count")
@@ -105,17 +105,17 @@ class CommandAdapter:
 
 
 def main_line(lines: Sequence[CommandLine]) -> CommandLine | None:
-    """The process whose end is its side's: the last that is essential; None if none is."""
+    """Returns the process that ends its side: the last that is essential; None if there is none."""
     return next((line for line in reversed(lines) if line.essential), None)
 
 
 def _readiness(
     side: Side, line: CommandLine, variables: Mapping[str, str], *, is_main: bool
 ) -> Ready | Path | None:
-    """How a process shows that it is ready; None if nobody waits for it.
+    """Returns the sign of a process that it is ready; None if the run does not wait for it.
 
     A server's main process always does, a player's starts with its flow. Any other one does if the scenario
-    says how, or if its own command uses the file.
+    has a sign for it, or if its own command uses the file.
     """
     if line.ready is not None:
         return WORDS_OF_READY.get(line.ready) or Path(filled_in(line.ready, variables))
@@ -126,7 +126,7 @@ def _readiness(
 
 READY_VARIABLE = f"{PREFIX}READY"
 WORDS_OF_READY: dict[str, Ready] = {"file": "file", "port": "port", "end": "end"}
-"""What a scenario may say beside a path."""
+"""Words that a scenario may use instead of a path."""
 
 
 def check_lines(side: Side, lines: Sequence[CommandLine]) -> None:
@@ -167,24 +167,24 @@ def _check_ready(
 
 
 def _variables(flow: FlowSetup, side: Side, name: str = "") -> dict[str, str]:
-    """What is filled in: the contract's variables, and what `env` adds to them or says in their place."""
+    """Returns the values of variables: the contract's, with the additions and replacements of `env`."""
     own = {name: value for name, value in flow.environment.items() if name.startswith(PREFIX)}
     return flow.variables(side, name) | own
 
 
 def programs_path() -> str:
-    """``PATH`` for commands: the caller's, and last the folder that has `streamgauge`."""
+    """Returns ``PATH`` for commands: the caller's, and last the folder that has `streamgauge`."""
     own = Path(sys.executable).parent
     return os.pathsep.join([os.environ.get("PATH", "/usr/local/bin:/usr/bin:/bin"), str(own)])
 
 
-# A shell's `$$` is its process number: neither it nor what follows is a name of ours.
+# A shell's `$$` is its process number: neither it nor the text after it is a name of ours.
 _FILLED_IN = re.compile(r"\$(?:\$|(?P<bare>[A-Za-z_][A-Za-z0-9_]*)|\{(?P<braced>[A-Za-z_][A-Za-z0-9_]*)\})")
 _USED = re.compile(
     r"\$(?:\$|(?P<bare>[A-Za-z_][A-Za-z0-9_]*)|\{(?P<braced>[A-Za-z_][A-Za-z0-9_]*)(?P<then>:?.))"
 )
 _MAY_BE_UNSET = ("-", "=", "+", "?", ":-", ":=", ":+", ":?")
-"""What follows a name in a shell's ``${NAME:-word}`` and the like."""
+"""The rest after a name in a shell's ``${NAME:-word}`` and the like."""
 
 
 def split_command(text: str, variables: Mapping[str, str]) -> list[str]:
@@ -198,12 +198,12 @@ def split_command(text: str, variables: Mapping[str, str]) -> list[str]:
 
 
 def filled_in(text: str, variables: Mapping[str, str]) -> str:
-    """``$NAME`` and ``${NAME}`` of `variables` replaced by their values; every other dollar stays."""
+    """Returns ``$NAME`` and ``${NAME}`` of `variables` replaced by their values; every other dollar stays."""
     return _FILLED_IN.sub(lambda found: variables.get(found["bare"] or found["braced"], found[0]), text)
 
 
 class CommandError(ValueError):
-    """A command that cannot be what was meant: why, and what to write."""
+    """A command that is probably a mistake: the reason, and a correction."""
 
     def __init__(self, why: str, hint: str) -> None:
         super().__init__(f"{why} ({hint})")
@@ -219,7 +219,7 @@ _UNSPLIT = {
 def check_command(text: str, known: Sequence[str]) -> None:
     """Refuses a command that cannot be split into words, and one that uses a variable which is none of
     `known` (those of the contract and of `env`) but means to be: it begins as ours do, or is nearly one of
-    them. Other variables are the program's own, and so are those that the command says may be unset.
+    them. Other variables are the program's own, and so are those that the command allows to be unset.
 
     Raises CommandError.
     """

@@ -1,5 +1,5 @@
-"""Systems of ours as ``crosscheck systems`` holds them against themselves: what each plays, and what is wrong
-with it on purpose, in sim alone, which its real trials must tell.
+"""Systems of ours for the self-comparison of ``crosscheck systems``: the clip of each, and a deliberate
+fault, in sim alone, which its real trials must detect.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class WrongParameter:
     """A mechanism that is off, or set otherwise."""
 
     name: str
-    #: What is wrong then.
+    #: The deliberate fault.
     words: str
     told: Told
 
@@ -53,7 +53,7 @@ class ComparedSystem:
 
     system: str
     clip: Mapping[str, Any]
-    #: What the clip asks of the network at most, media alone, bit/s.
+    #: Highest media rate of the clip, bit/s.
     asks_bps: int
     #: The bottleneck's rate is drawn between these shares of that.
     rates: tuple[float, float]
@@ -66,14 +66,14 @@ def _wrong(name: str, words: str, **told: ParameterValue) -> WrongParameter:
 
 
 _SERVED_WRONG: Final = (
-    _wrong("small-packets", "packets of 300 B in the place of 640", packet_bytes="300 B"),
+    _wrong("small-packets", "packets of 300 B instead of 640", packet_bytes="300 B"),
     _wrong("no-acceleration", "the buffer is filled at the level's own rate", acceleration=1),
-    _wrong("deaf", "the player heeds neither delay nor loss", heed_delay="off", heed_loss="off"),
+    _wrong("deaf", "the player ignores delay and loss", heed_delay="off", heed_loss="off"),
 )
 _FETCHED_WRONG: Final = (
-    _wrong("lowest-rule", "it stays with the lowest level", rule="fixed", level=0),
-    _wrong("short-buffer", "no segment is asked for while 4 s are held", buffer="4 s"),
-    _wrong("late-start", "it gathers 6 s more before it shows anything", prebuffer="8 s"),
+    _wrong("lowest-rule", "the player stays at the lowest level", rule="fixed", level=0),
+    _wrong("short-buffer", "no request while 4 s are buffered", buffer="4 s"),
+    _wrong("late-start", "6 s more are buffered before the first picture", prebuffer="8 s"),
 )
 
 COMPARED: Final[Mapping[str, ComparedSystem]] = {
@@ -83,9 +83,9 @@ COMPARED: Final[Mapping[str, ComparedSystem]] = {
         asks_bps=242_000,
         rates=(0.75, 2.5),
         wrong=(
-            _wrong("small-packets", "payloads of 700 B in the place of 1388", max_payload="700 B"),
-            _wrong("talkative", "a report each second in the place of each five", rtcp_interval="1 s"),
-            _wrong("late-start", "a frame is held for 4 s in the place of 2", playout_delay="4 s"),
+            _wrong("small-packets", "payloads of 700 B instead of 1388", max_payload="700 B"),
+            _wrong("talkative", "a report each second instead of every five", rtcp_interval="1 s"),
+            _wrong("late-start", "a frame is held for 4 s instead of 2", playout_delay="4 s"),
         ),
     ),
     "darwin": ComparedSystem(
@@ -94,9 +94,9 @@ COMPARED: Final[Mapping[str, ComparedSystem]] = {
         asks_bps=242_000,
         rates=(0.75, 2.5),
         wrong=(
-            _wrong("plain", "plain RTP, nothing acknowledged or sent again", reliable_udp="off"),
-            _wrong("no-overbuffering", "media goes at its own pace", overbuffering="off"),
-            _wrong("never-again", "what was lost is not sent again", retransmission="off"),
+            _wrong("plain", "plain RTP without acknowledgements or retransmission", reliable_udp="off"),
+            _wrong("no-overbuffering", "media is sent at its own pace", overbuffering="off"),
+            _wrong("never-again", "lost packets are not sent again", retransmission="off"),
         ),
     ),
     "realvideo-udp": ComparedSystem(
@@ -122,9 +122,9 @@ COMPARED: Final[Mapping[str, ComparedSystem]] = {
         rates=(1.0, 3.0),
         told={"transport": "udp"},
         wrong=(
-            _wrong("short-bursts", "a tenth of a second goes at once in the place of half", burst="100 ms"),
-            _wrong("small-buffer", "it plays with 5 s held", buffered="5 s"),
-            _wrong("never-again", "what was lost is not asked for", retransmission="off"),
+            _wrong("short-bursts", "bursts of 0.1 s instead of half a second", burst="100 ms"),
+            _wrong("small-buffer", "playback starts with 5 s buffered", buffered="5 s"),
+            _wrong("never-again", "lost packets are not requested again", retransmission="off"),
         ),
     ),
     "windows-media-tcp": ComparedSystem(
@@ -135,8 +135,8 @@ COMPARED: Final[Mapping[str, ComparedSystem]] = {
         told={"transport": "tcp"},
         wrong=(
             _wrong("no-acceleration", "the buffer is filled at the media's own rate", most_acceleration=1),
-            _wrong("small-buffer", "it plays with 5 s held", buffered="5 s"),
-            _wrong("timid", "the link is taken to carry 150 kbit/s", preference="150 kbit/s"),
+            _wrong("small-buffer", "playback starts with 5 s buffered", buffered="5 s"),
+            _wrong("timid", "the link's rate is assumed to be 150 kbit/s", preference="150 kbit/s"),
         ),
     ),
     "dash": ComparedSystem(
@@ -148,9 +148,9 @@ COMPARED: Final[Mapping[str, ComparedSystem]] = {
         asks_bps=242_000,
         rates=(0.75, 2.5),
         wrong=(
-            _wrong("impatient", "it shows what it has with 0.2 s", prebuffer="200 ms"),
-            _wrong("late-start", "it gathers 6 s in the place of 2", prebuffer="6 s"),
-            _wrong("piecemeal", "it asks for 20 kB at a time", request="20 kB"),
+            _wrong("impatient", "playback starts with 0.2 s buffered", prebuffer="200 ms"),
+            _wrong("late-start", "6 s are buffered at the start instead of 2", prebuffer="6 s"),
+            _wrong("piecemeal", "requests of 20 kB each", request="20 kB"),
         ),
     ),
     "ccn": ComparedSystem(
@@ -161,7 +161,7 @@ COMPARED: Final[Mapping[str, ComparedSystem]] = {
         told={"preset": "ccnx-0.8", "interest_window": 5},
         wrong=(
             *_FETCHED_WRONG,
-            _wrong("one-by-one", "one Interest at a time in the place of five", interest_window=1),
+            _wrong("one-by-one", "one Interest at a time instead of five", interest_window=1),
         ),
     ),
 }

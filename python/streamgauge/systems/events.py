@@ -1,4 +1,4 @@
-"""Reads the events that the processes of a flow wrote; what cannot be read is named."""
+"""Reads the events that the processes of a flow wrote; unreadable lines are named."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ LARGEST_FILE_BYTES = 20_000_000
 LARGEST_LINE_BYTES = 65_536
 LONGEST_NAME = 200
 """Characters of an event's name, which metrics and tables are named by."""
+LARGEST_VALUE = 2.0**63
+"""Bound in the recorded unit: no counter exceeds it, and sums of such values stay finite."""
 NAMED_LINES = 3
 """How many of a file's bad lines are named one by one."""
 TOLERANCE_S = 1.0
@@ -28,7 +30,7 @@ _KEYS = ("t_monotonic_ns", "t_s", "name", "value", "unit", "reason")
 
 
 def _units() -> dict[str, tuple[str, float]]:
-    """Each known unit with the one that is recorded in its place, and how many of it that is."""
+    """Returns each known unit with the one that is recorded in its place, and how many of it that is."""
     known = {"": ("", 1.0), "1": ("1", 1.0), "1/s": ("1/s", 1.0)}
     recorded: dict[type[Quantity], str] = {
         Time: "s", Size: "B", Rate: "bit/s", Percent: "%", Packets: "packets", Frequency: "1/s",
@@ -39,7 +41,7 @@ def _units() -> dict[str, tuple[str, float]]:
 
 
 UNITS = _units()
-"""Of values: those of scenarios, 1 for counts, and none."""
+"""Units of values: those of scenarios, 1 for counts, and none."""
 
 
 def read_events(
@@ -51,11 +53,12 @@ def read_events(
     name: str = "",
     largest: int = LARGEST_FILE_BYTES,
 ) -> list[dict[str, Any]]:
-    """The events that one process of a flow wrote, as `event` makes them, in the units that are recorded.
+    """Returns the events that one process of a flow wrote, as `event` makes them, in the units that are
+    recorded.
 
     Every line that is no event is put in `faults`, the first few by number and reason. A last line without
-    its end is passed over if it cannot be read: its program was ended while it wrote. What is beyond
-    `largest` bytes is not read.
+    its end is passed over if it cannot be read: its program was ended while it wrote. Data beyond `largest`
+    bytes is not read.
     """
     shown = f"{flow.name}-{place(side, name)}-{EVENTS_FILE}"
     try:
@@ -103,7 +106,7 @@ class _CutOffError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class _Life:
-    """Of a program, from which its events are."""
+    """Lifetime of the program that wrote the events."""
 
     who: str
     began_ns: int
@@ -111,7 +114,7 @@ class _Life:
 
 
 def _event(line: bytes, life: _Life) -> dict[str, Any]:
-    """An event from its line. Raises ValueError with what is wrong."""
+    """Returns an event from its line. Raises ValueError with the fault."""
     if len(line) > LARGEST_LINE_BYTES:
         raise ValueError(f"a line of {len(line)} bytes (at most {LARGEST_LINE_BYTES})")
     try:
@@ -129,8 +132,8 @@ def _event(line: bytes, life: _Life) -> dict[str, Any]:
         raise ValueError(f"unit {unit[:40]!a} is not known; known are {known}")
     recorded, scale = UNITS[unit]
     value = None if raw.get("value") is None else _number(raw, "value") * scale
-    if value is not None and not math.isfinite(value):
-        raise ValueError(f"value {raw['value']} {unit} is too large")
+    if value is not None and not abs(value) <= LARGEST_VALUE:
+        raise ValueError(f"value {raw['value']} {unit}".rstrip() + " is too large")
     name = _text(raw, "name")
     if not name:
         raise ValueError("has no name")
@@ -145,7 +148,7 @@ def _event(line: bytes, life: _Life) -> dict[str, Any]:
 
 
 def _kind(unit: str) -> str:
-    """What is measured in a unit that is recorded, with the units that it may be told in."""
+    """Returns the quantity of a recorded unit, with the units that events may use."""
     kind = next(kind for kind in (Time, Size, Rate) if unit in kind.units)
     return f"a {kind.noun} ({', '.join(kind.units)})"
 
@@ -178,7 +181,7 @@ def _s(nanoseconds: int) -> str:
 
 
 def _number(raw: dict[str, Any], key: str) -> float:
-    """A finite number; a text or a truth value is none."""
+    """Returns a finite number; a text or a truth value is none."""
     value = raw[key]
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"{key} {json.dumps(value)[:40]} is not a number")
@@ -207,12 +210,12 @@ def _text(raw: dict[str, Any], key: str) -> str:
 def event(
     t_monotonic_ns: int, name: str, value: float | None = None, unit: str = "", reason: str = ""
 ) -> dict[str, Any]:
-    """One event as `Collected.events` holds it."""
+    """Returns one event as `Collected.events` holds it."""
     return {"t_monotonic_ns": t_monotonic_ns, "name": name, "value": value, "unit": unit, "reason": reason}
 
 
 def last(events: Iterable[dict[str, Any]], name: str) -> float | None:
-    """The value of the last event called `name`; None if there is none."""
+    """Returns the value of the last event called `name`; None if there is none."""
     found = None
     for one in events:
         if one["name"] == name and one["value"] is not None:

@@ -31,25 +31,25 @@ _FETCH_S = 300
 class Library:
     """A player's JavaScript, pinned."""
 
-    #: Of npm's package.
+    #: Name of npm's package.
     package: str
     version: str
-    #: Of the package's archive (W3C Subresource Integrity): another archive is refused.
+    #: Digest of the package's archive (W3C Subresource Integrity): another archive is refused.
     integrity: str
-    #: What a page loads, in the package.
+    #: File that a page loads, in the package.
     file: str
-    #: Its licence's identifier (SPDX), and where it stands in the package; empty if it is in `file` alone.
+    #: Its licence's identifier (SPDX), and its place in the package; empty if it is in `file` alone.
     licence: str
     licence_file: str
 
     @property
     def path(self) -> Path:
-        """Where the file lies once it is fetched."""
+        """Returns where the file lies once it is fetched."""
         return folder() / f"{self.package}-{self.version}.js"
 
 
 def folder() -> Path:
-    """Where the players lie: ``$STREAMGAUGE_PLAYERS``, or the package's own folder."""
+    """Returns where the players lie: ``$STREAMGAUGE_PLAYERS``, or the package's own folder."""
     chosen = os.environ.get("STREAMGAUGE_PLAYERS")
     return Path(chosen) if chosen else Path(__file__).parent.parent / "_players"
 
@@ -87,10 +87,12 @@ def fetch(library: Library) -> bool:
 
 
 def _packed(npm: str, named: str, scratch: Path) -> Path:
-    """The package's archive, by npm's client."""
+    """Returns the package's archive, by npm's client."""
     command = [npm, "pack", "--silent", "--ignore-scripts", f"--pack-destination={scratch}", named]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_FETCH_S)
+        done = subprocess.run(
+            command, capture_output=True, encoding="utf-8", errors="replace", check=False, timeout=_FETCH_S
+        )
         said = done.stderr.strip().splitlines()
     except subprocess.TimeoutExpired:
         said = [f"no answer within {_FETCH_S} s"]
@@ -102,7 +104,7 @@ def _packed(npm: str, named: str, scratch: Path) -> Path:
 
 
 def _unpack(library: Library, archive: Path) -> None:
-    """Keeps what is wanted of an archive that is the one pinned."""
+    """Keeps the required files of an archive that has the pinned digest."""
     found = "sha512-" + base64.b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode()
     if found != library.integrity:
         raise CannotRunError(

@@ -1,7 +1,7 @@
 """Our own systems, as their machines describe themselves (crates/systems).
 
-Which parameters there are, their kinds, defaults, bounds and words, and where in a plan they stand, is told
-by the machines' own settings, so that no table here can differ.
+The machines' own settings define the parameters, their kinds, defaults, bounds and words, and their places in
+a plan: no table here can differ.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from streamgauge.systems.parameter import (
     Number,
     Parameter,
     ParameterValue,
+    Quantiles,
     Several,
     Windows,
     WordsOrFunction,
@@ -57,6 +58,7 @@ _KINDS: dict[str, Kind] = {
     "packets": Packets,
     "frequency": Frequency,
     "windows": Windows,
+    "quantiles": Quantiles,
 }
 _SMALL_BYTES = 10_000
 """Sizes of packets and segments are written in bytes."""
@@ -64,10 +66,10 @@ _SMALL_BYTES = 10_000
 
 @dataclass(frozen=True, kw_only=True)
 class Presets:
-    """Sets of settings, one of which a flow chooses by the parameter `name`; the first is the default."""
+    """Sets of settings; a flow chooses one by the parameter `name`, and the first is the default."""
 
     name: str
-    #: Whose settings they are.
+    #: Owner of the settings.
     at: str
     sets: Mapping[str, Json]
 
@@ -88,7 +90,7 @@ class Player:
 
     #: That of the URLs that it plays.
     scheme: str
-    #: Which players there are, and what may carry the media; the first is the usual one.
+    #: Players, and carriers of the media; the first is the usual one.
     players: tuple[str, ...]
     transports: tuple[str, ...]
 
@@ -113,13 +115,13 @@ class Excess:
 
     #: The one of the two that a scenario gives.
     name: str
-    #: What is wrong, in words, and what would be right.
+    #: The fault in words, and a remedy.
     why: str
     hint: str
 
 
 def is_on_tcp(transport: ParameterValue | None) -> bool:
-    """Whether what this word names rides on TCP, or may: all but what ends in ``udp``."""
+    """Returns whether this transport rides on TCP, or may: all except those that end in ``udp``."""
     return not str(transport).endswith("udp")
 
 
@@ -129,23 +131,23 @@ class Machine:
 
     name: str
     title: str
-    #: Goes up when it would do something else than before with the same settings.
+    #: Raised when it would behave differently with the same settings.
     version: int
-    #: What it plays.
-    content: Literal["none", "clip", "ladder"]
+    #: Kind of media.
+    content: Literal["none", "clip", "ladder", "live"]
     #: It plays pictures that are shown in another order than sent.
     b_frames: bool
-    #: What its media rides on if nothing is said.
+    #: Default carrier of its media.
     media_over: MediaOver
-    #: What its channels speak if nothing is said, by carrier.
+    #: Default protocols of its channels, by carrier.
     protocols: Mapping[str, tuple[str, ...]]
     presets: tuple[Presets, ...]
     parameters: dict[str, Parameter]
-    #: Where in the settings the value of each parameter stands, by the keys that lead there.
+    #: Place of each parameter's value in the settings, by the keys of the route to it.
     places: Mapping[str, tuple[tuple[str, ...], ...]]
-    #: The settings of a flow that says nothing, but for its clip.
+    #: Settings of a flow with defaults alone, but for its clip.
     usual: Json
-    #: Parts that are left out, or are there, by the parameter whose last word asks for them.
+    #: Parts that are left out, or present, by the parameter that asks for them with its last word.
     parts: Mapping[str, tuple[str, Json]]
     #: Parameters that bound each other.
     limits: tuple[Limit, ...]
@@ -153,13 +155,13 @@ class Machine:
     events: Mapping[str, str]
     #: Whether a flow of it may be many short transfers (`settings` have them under ``arrivals``).
     arrivals: bool
-    #: What it has outside trials.
+    #: Its server outside trials.
     server: Server | None
     player: Player | None
 
     def settings(self, given: Mapping[str, ParameterValue]) -> Json:
-        """The settings in full as a plan has them, but for the clip: those of the presets that `given`
-        chooses, and what it says in their place."""
+        """Returns the settings in full as in a plan, but for the clip: those of the presets that `given`
+        chooses, with the values of `given` in their places."""
         whole: Json = _copied(self.usual)
         for presets in self.presets:
             whole[presets.at] |= presets.sets[str(given.get(presets.name, next(iter(presets.sets))))]
@@ -174,22 +176,22 @@ class Machine:
         return whole
 
     def over_tcp(self, given: Mapping[str, ParameterValue]) -> bool:
-        """Whether its media rides on TCP with what `given` says, or may."""
+        """Returns whether its media rides on TCP with the values of `given`, or may."""
         transport = self.parameters.get("transport")
         if transport is None:
             return self.media_over == "tcp"
         return is_on_tcp(given.get("transport", transport.default))
 
     def value(self, given: Mapping[str, ParameterValue], name: str) -> ParameterValue | None:
-        """The value of a parameter, its default filled in."""
+        """Returns the value of a parameter, its default filled in."""
         if name in given:
             return given[name]
         default = self.parameters[name].default
         return None if default is None else self.parameters[name].parse(default)
 
     def excess(self, given: Mapping[str, ParameterValue], blamed: Collection[str] = ()) -> Excess | None:
-        """The first of the parameters in `given` that is beyond another one, given or of the presets that
-        `given` chooses; None if all is well. Where both are given, one of `blamed` is named."""
+        """Returns the first of the parameters in `given` that is beyond another one, given or of the presets
+        that `given` chooses; None if all is well. Where both are given, one of `blamed` is named."""
         choosers = {presets.name for presets in self.presets}
         if not given.keys() & ({name for one in self.limits for name in (one.of, one.by)} | choosers):
             return None
@@ -212,7 +214,7 @@ class Machine:
 
 
 def _found(settings: Json, keys: tuple[str, ...]) -> Any:
-    """A value; None where the part that it belongs to is left out."""
+    """Returns a value; None where the part that it belongs to is left out."""
     return reduce(lambda part, key: None if part is None else part[key], keys, settings)
 
 
@@ -224,7 +226,7 @@ def _put(settings: Json, keys: tuple[str, ...], value: Any) -> None:
 
 
 def _in_plan(value: ParameterValue, kind: Kind | Maybe) -> Any:
-    """A scenario's value, of a parameter of that kind, as the plan has it."""
+    """Returns a scenario's value, of a parameter of that kind, as the plan has it."""
     if isinstance(kind, Maybe):
         return None if value == NONE else _in_plan(value, kind.kind)
     match value:
@@ -235,8 +237,14 @@ def _in_plan(value: ParameterValue, kind: Kind | Maybe) -> Any:
         case str() if kind == _SWITCH:
             return value == "on"
         case tuple():
-            return [part if isinstance(part, str) else [time.ns for time in part] for part in value]
+            return [_part_in_plan(part) for part in value]
     return value
+
+
+def _part_in_plan(part: str | Time | tuple[Time, Time]) -> Any:
+    if isinstance(part, str):
+        return part
+    return part.ns if isinstance(part, Time) else [time.ns for time in part]
 
 
 def _kind(told: Any) -> Kind:
@@ -249,11 +257,14 @@ def _kind(told: Any) -> Kind:
 
 
 def _in_words(value: Any, kind: Kind) -> str | None:
-    """A value of the plan as a scenario writes it; None for none."""
+    """Returns a value of the plan as a scenario writes it; None for none."""
     if value is None or value == []:
         return None
     if kind == _SWITCH:
         return "on" if value else "off"
+    if kind is Quantiles:
+        times = [str(Time.of(one)) for one in value]
+        return times[0] if len(times) == 1 else f"[{', '.join(times)}]"
     if kind is Packets:
         return f"{value:g} packet{'' if value == 1 else 's'}"
     if kind is Frequency:
@@ -357,14 +368,14 @@ def _parameter(
         usual = "; ".join(f"{name}: {value}" for name, value in values.items())
         usual = next(iter(values.values())) if alike else usual
     elif isinstance(field["kind"], Mapping) and "presence" in field["kind"]:
-        # The usual settings leave out what `parts` tells, and have what it does not.
+        # The usual settings leave out a part that `parts` lists, and have any other.
         without, with_it = field["kind"]["presence"]
         default = without if keys[0] in parts else with_it
     elif not field["required"]:
         default = _in_words(_at(whole, keys), kind)
     return Parameter(
         name=field["name"],
-        # Elsewhere what has no value is left out; a preset may have one, which must be taken away.
+        # Elsewhere a key without a value is left out; a preset may have one, which must be removed.
         kind=Maybe(kind) if field["optional"] and owner is not None else kind,
         default=default,
         help=field["help"].rstrip("."),
@@ -386,7 +397,7 @@ def _first(presets: Presets) -> Json:
 
 
 PACED_CLIP = "rtp"
-"""The machine that sends a clip at its own rate: what somebody else's player of it is held against."""
+"""Machine that sends a clip at its own rate: the reference for a third-party player of it."""
 
 #: Our own systems by name.
 MACHINES: dict[str, Machine] = {told["name"]: _machine(told) for told in json.loads(_native.systems())}
@@ -410,42 +421,43 @@ class Pace:
     packets_per_s: float
     #: Datagrams at each tick, back to back.
     burst: int
-    #: Packets of a datagram: what Ethernet does not carry whole the host sends in fragments.
+    #: Packets of a datagram: the host fragments datagrams that Ethernet does not carry whole.
     fragments: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """What holds of a flow that one of our systems runs, by its plan."""
+    """Facts about a flow that one of our systems runs, by its plan."""
 
-    #: What its media rides on.
+    #: Carrier of its media.
     media_over: MediaOver
-    #: What it speaks, by ``tcp`` and ``udp``.
+    #: Its protocols, by ``tcp`` and ``udp``.
     protocols: Mapping[str, tuple[str, ...]]
-    #: The rate at which it wants to send, of IP packets and of Ethernet frames without their check sequence;
-    #: None if it takes any.
+    #: The rate at which it sends by itself, of IP packets and of Ethernet frames without their check
+    #: sequence; None if it takes any.
     wanted_ip_bps: float | None
     wanted_ethernet_bps: float | None
     #: When it sends at all, ns of trial time, each [on, off); empty for always.
     windows: tuple[tuple[int, int], ...]
-    #: Whether it ends by itself, when it has sent what it was to send.
+    #: Whether it ends by itself, after it sent all of its data.
     is_finite: bool
     #: When it sends for the first time if that is after its start, ns of trial time.
     begins: int
-    #: The clock by which it sends; None where it heeds what becomes of what it sends.
+    #: The clock of its sender; None where the sender reacts to the fate of its packets.
     pace: Pace | None
 
 
 def _copied(settings: Any) -> Any:
-    """A copy of JSON, to be written to, in a third of the time that a deep copy of any object takes."""
+    """Returns a copy of JSON, to be written to, in a third of the time that a deep copy of any object
+    takes."""
     if isinstance(settings, dict):
         return {key: _copied(value) for key, value in settings.items()}
     return [_copied(value) for value in settings] if isinstance(settings, list) else settings
 
 
 def facts(app: Any) -> Facts | None:
-    """What holds of a flow whose plan has this `app`; None for somebody else's system. The plan may be of an
-    older version."""
+    """Returns the facts about a flow with this `app` in its plan; None for a third-party system. The plan may
+    be of an older version."""
     return _facts(json.dumps(app))
 
 
@@ -461,17 +473,17 @@ def _facts(app: str) -> Facts | None:
 
 
 def relay_protocols(app: Any) -> Mapping[str, tuple[str, ...]]:
-    """What a relay speaks whose plan has this `app`, by ``tcp`` and ``udp``."""
+    """Returns the protocols of a relay with this `app` in its plan, by ``tcp`` and ``udp``."""
     told = json.loads(_native.relay_protocols(json.dumps(app)))
     return {over: tuple(spoken) for over, spoken in told.items()}
 
 
 def begins_ns(flow: Json) -> int:
-    """When a flow, by its entry in the plan, sends for the first time, ns of trial time, if that is after its
-    start; 0 for somebody else's system.
+    """Returns the time at which a flow, by its entry in the plan, sends first, ns of trial time, if that is
+    after its start; 0 for a third-party system.
 
-    Transfers whose time comes in a pause, or after a stop, are left out: one that has no others begins after
-    every trial's end.
+    Transfers that are due in a pause, or after a stop, are left out: a flow without others begins after every
+    trial's end.
     """
     app = flow["app"]
     if isinstance(app, Mapping):

@@ -15,7 +15,7 @@ ACCESS_LOG = "access.log"
 LARGEST_LOG_BYTES = 20_000_000
 """As much as is kept of a log."""
 SIGQUIT = 3
-"""On which nginx ends what it is serving, for as long as its configuration says, and writes it to its log."""
+"""Signal on which nginx ends current transfers, for as long as its configuration allows, and logs them."""
 
 # Debian's sendfile and tcp_nopush, nginx's own keep-alive. An answer that is under way when the trial ends is
 # cut off and logged. Words in capitals are filled in.
@@ -56,11 +56,11 @@ _FIELDS = {
     "rtt_us": '"$tcpinfo_rtt"',
     "cwnd": '"$tcpinfo_snd_cwnd"',
 }
-"""What is logged of each answer: a field's name, and what nginx writes for it. Texts stand in quotes."""
+"""Logged fields of each answer: a field's name, and nginx's expression for it. Texts are in quotes."""
 
 
 def program(purpose: str) -> Program:
-    """nginx, for that purpose. It says its version on stderr."""
+    """Returns nginx, for that purpose. It prints its version on stderr."""
     return Program(name=NGINX, packages="nginx-light", purpose=purpose, id="nginx", probe=["-v"])
 
 
@@ -70,7 +70,8 @@ def command(out: str) -> list[str]:
 
 
 def config(server: str, *, types: str, fields: Mapping[str, str] | None = None) -> str:
-    """A configuration with one server, whose lines are `server`; `fields` are logged beside those of all."""
+    """Returns a configuration with one server, of the lines `server`; `fields` are logged beside the common
+    ones."""
     logged = ",".join(f'"{name}":{value}' for name, value in {**_FIELDS, **(fields or {})}.items())
     filled = _CONFIG.replace("{FIELDS}", f"{{{logged}}}").replace("TYPES", types)
     return filled.replace("ACCESS_LOG", ACCESS_LOG).replace("SERVER", server.rstrip("\n"))
@@ -83,7 +84,7 @@ def answers(
     *,
     name: str = "",
 ) -> list[dict[str, Any]]:
-    """The events that `read` makes of each line of the access log of the server's process `name`.
+    """Returns the events that `read` makes of each line of the access log of the server's process `name`.
 
     The first line that cannot be read is put in `faults`, and ends it; a last one without its end is passed
     over.
@@ -115,7 +116,7 @@ def at_ns(seconds: float, clock: Clock) -> int:
 
 
 def answered(told: Mapping[str, Any]) -> str:
-    """What an answer was, in words."""
+    """Returns an answer in words."""
     cut = "whole" if told["whole"] else "cut off"
     asked = f"{told['request']}{', ' + told['range'] if told['range'] else ''}"
     which = f"number {told['on_connection']} on connection {told['connection']}"

@@ -1,4 +1,4 @@
-"""Adaptive streaming: nginx to somebody else's player, DASH or HLS over HTTP/1.1, 2 or 3."""
+"""Adaptive streaming: nginx to a third-party player, DASH or HLS over HTTP/1.1, 2 or 3."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ class Player:
     rules: tuple[str, ...]
     #: Its JavaScript, if it plays in a browser.
     library: str = ""
-    #: What of a scenario's parameters it can be told.
+    #: Scenario parameters that it supports.
     takes: frozenset[str] = frozenset()
-    #: Whether it can be told to pause and to go on.
+    #: Whether it supports pause and resume.
     holds: bool = False
-    #: Whether it is started before its flow, and told when that begins.
+    #: Whether it is started before its flow, and receives the flow's start.
     early: bool = False
-    #: Who tells which level it fetches.
+    #: The side that reports the fetched level.
     levels_by: Literal["player", "server"] = "server"
     #: The latest version of HTTP that it speaks.
     http: Literal["1.1", "2", "3"] = "1.1"
@@ -88,7 +88,12 @@ PLAYERS: dict[str, Player] = {
         **{**_BROWSER, "takes": _IN_A_PAGE | {"fast_switch"}},
     ),
     "hlsjs": Player(title="hls.js in Chromium", library="hlsjs", rules=(DEFAULT,), **_BROWSER),
-    "shaka": Player(title="Shaka Player in Chromium", library="shaka", rules=(DEFAULT,), **_BROWSER),
+    "shaka": Player(
+        title="Shaka Player in Chromium",
+        library="shaka",
+        rules=(DEFAULT,),
+        **{**_BROWSER, "takes": _IN_A_PAGE | {"dropped_frames"}},
+    ),
     "gstreamer": Player(
         title="GStreamer's playbin3",
         script="gst_dash_player.py",
@@ -119,7 +124,7 @@ PLAYERS: dict[str, Player] = {
 }
 
 CMCD = ("off", "query", "header")
-"""The first is every player's own. With it on dash.js 5.2.1 goes on fetching segments that it gave up."""
+"""The first is every player's default. With it, dash.js 5.2.1 continues to fetch segments that it gave up."""
 HTTP = ("1.1", "2", "3")
 BEGINNING = "0 s"
 
@@ -253,12 +258,12 @@ def _http(flow: FlowSetup) -> str:
 
 
 def _serves(flow: FlowSetup) -> str:
-    """The name of the process that serves; empty where it is alone on its side."""
+    """Returns the name of the process that serves; empty where it is alone on its side."""
     return {"1.1": "", "2": "nginx", "3": "aioquic"}[_http(flow)]
 
 
 def _serving(flow: FlowSetup) -> list[Process]:
-    """The server, and from HTTP/2 on what makes its certificate before it."""
+    """Returns the server, and from HTTP/2 on the process before it that makes its certificate."""
     name = _serves(flow)
     shared: dict[str, Any] = {"namespace": flow.sending_namespace, "early": True, "ready": "port"}
     if _http(flow) == "3":
@@ -298,7 +303,7 @@ def _config(flow: FlowSetup) -> str:
 
 
 def _settings(flow: FlowSetup) -> dict[str, Any]:
-    """What a player's script is told."""
+    """Returns the settings for a player's script."""
     told, name = flow.parameters, _player(flow.parameters)
     has_tls = _http(flow) != HTTP[0]
     base = f"http{'s' if has_tls else ''}://{flow.server_ip}:{flow.port}"
@@ -309,16 +314,18 @@ def _settings(flow: FlowSetup) -> dict[str, Any]:
         "rule": told.get("rule", DEFAULT),
         "url": {"dash": f"{base}/manifest.mpd", "hls": f"{base}/master.m3u8"},
         "cmcd": told.get("cmcd", CMCD[0]),
-        # Of each session another by its standard (CTA-5004: a UUID): here one that says whose it is.
+        # The standard requires another UUID for each session (CTA-5004): this one contains the index of the
+        # flow.
         "session": f"00000000-0000-4000-8000-{flow.index:012d}",
         "buffer_s": None if buffer is None else Time(buffer).s,
         "initial_bps": None if initial is None else Rate(initial).bps,
         "safety_factor": None if factor is None else float(factor),
         "fast_switch": told.get("fast_switch", DEFAULT),
+        "dropped_frames": told.get("dropped_frames", DEFAULT),
         "begin_s": Time(told.get("begin_at", BEGINNING)).s,
-        # Of the ports that flows have some are X11's or IRC's, to which browsers do not go by themselves.
+        # Some ports of flows are X11's or IRC's, which browsers refuse by default.
         "flags": [f"--explicitly-allowed-ports={flow.port}"],
-        # Of the server's certificate, by which the browser knows it.
+        # Digest of the server's certificate, by which the browser accepts it.
         "spki": str(flow.shared("server") / "spki") if has_tls else None,
     }
     if _http(flow) == "3":
@@ -356,7 +363,8 @@ _SEGMENT = re.compile(r"/segment-(\d+)-(\d+)\.m4s")
 
 
 def _levels(flow: FlowSetup) -> dict[str, int]:
-    """The rate of each representation of the pictures, bit/s, by its id. Empty where nothing was served."""
+    """Returns the rate of each representation of the pictures, bit/s, by its id. Empty where nothing was
+    served."""
     if flow.media is None or not (file := Path(flow.media) / PRESENTATION).is_file():
         return {}
     rows = json.loads(file.read_text(encoding="utf-8"))["representations"]
@@ -364,8 +372,8 @@ def _levels(flow: FlowSetup) -> dict[str, int]:
 
 
 class _Log:
-    """Turns lines of the access log into events. Of players that do not say which level they fetch it tells
-    that too, at the request."""
+    """Turns lines of the access log into events. For players that do not report their fetched level, it
+    reports that too, at the request."""
 
     def __init__(self, levels: Mapping[str, int], clock: Clock) -> None:
         self.levels = levels
@@ -389,7 +397,7 @@ class _Log:
 
     @staticmethod
     def _cmcd(told: Mapping[str, Any], asked_ns: int) -> list[dict[str, Any]]:
-        """What the player said of itself with a request (CTA-5004), by headers or in the query."""
+        """Returns the player's reports about itself with a request (CTA-5004), by headers or in the query."""
         target = str(told["request"]).split(" ")[1:2]
         query = parse_qs(urlsplit(target[0]).query).get("CMCD", []) if target else []
         said = ",".join(filter(None, [*query, *(str(told[f"cmcd_{name}"]) for name in _CMCD_HEADERS)]))
@@ -412,11 +420,11 @@ _CMCD_NUMBERS = (
     ("mtp", "cmcd_throughput", 1e3, "bit/s"),
     ("br", "cmcd_level", 1e3, "bit/s"),
 )
-"""Keys of CMCD whose numbers are told of requests for pictures: the event's name, its unit."""
+"""Keys of CMCD with numbers that are recorded at requests for pictures: the event's name, its unit."""
 
 
 def _unfit(values: Mapping[str, ParameterValue | None]) -> Excess | None:
-    """What a player cannot be told."""
+    """Returns a parameter that a player does not support."""
     name = str(values["player"])
     player = PLAYERS[name]
     if values["rule"] not in player.rules:
@@ -437,7 +445,7 @@ def _unfit(values: Mapping[str, ParameterValue | None]) -> Excess | None:
             hint=f"{', '.join(able)} do",
         )
     unset = (str(None), "none", DEFAULT, BEGINNING)
-    for parameter in ("buffer", "initial", "safety_factor", "fast_switch", "begin_at"):
+    for parameter in ("buffer", "initial", "safety_factor", "fast_switch", "dropped_frames", "begin_at"):
         if parameter not in player.takes and str(values[parameter]) not in unset:
             able = [one for one, its in PLAYERS.items() if parameter in its.takes]
             return Excess(
@@ -470,7 +478,7 @@ SYSTEM = System(
             name="cmcd",
             kind=CMCD,
             default=CMCD[0],
-            help="how a browser's player tells the server of itself",
+            help="how a browser's player reports its state to the server",
             source="CTA-5004",
         ),
         "buffer": Parameter(
@@ -494,7 +502,13 @@ SYSTEM = System(
             name="fast_switch",
             kind=(DEFAULT, "on", "off"),
             default=DEFAULT,
-            help="whether it fetches again at a higher level what it holds; default: its own way",
+            help="whether it replaces buffered segments by a higher level; default: its own way",
+        ),
+        "dropped_frames": Parameter(
+            name="dropped_frames",
+            kind=(DEFAULT, "off"),
+            default=DEFAULT,
+            help="whether a level is left out while the machine drops pictures; default: its own way",
         ),
         "begin_at": Parameter(
             name="begin_at", kind=Time, default=BEGINNING, help="where in the media play begins"

@@ -103,7 +103,7 @@ def _config(flow: FlowSetup) -> str:
 
 
 def _answer(told: Mapping[str, Any], clock: Clock) -> list[dict[str, Any]]:
-    """What nginx wrote of an answer when it had ended."""
+    """Returns nginx's log entry of an answer after its end."""
     at_ns = nginx.at_ns(told["t"], clock)
     return [event(at_ns, "response_sent", float(told["bytes"]), "B", nginx.answered(told))]
 

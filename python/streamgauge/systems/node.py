@@ -30,7 +30,8 @@ from streamgauge.systems.player_files import FileRefusedError, read_in, write_in
 from streamgauge.systems.scripted import SYSTEM_PYTHON
 
 LARGEST_EVENTS_BYTES = 2_000_000_000
-"""Of a machine of ours, which says about a hundred bytes for each frame: more than a day of them."""
+"""Size of the events of a machine of ours, at about a hundred bytes for each frame: more than a day of
+them."""
 
 
 SAID_FILE = "stdout.log"
@@ -40,7 +41,7 @@ SAID_FILE = "stdout.log"
 class NodeAdapter:
     """The adapter of every machine that we wrote; of ``cbr`` where mgen cannot serve.
 
-    What a scenario does to the flow both ends read from the plan.
+    Both ends read the scenario's actions on the flow from the plan.
     """
 
     version = 1
@@ -49,7 +50,7 @@ class NodeAdapter:
     of_arrivals: Adapter | None = None
 
     def __init__(self, *, raw_sockets: bool = False) -> None:
-        #: ICMP echo wants a raw socket, which only the sandbox's own user may open.
+        #: ICMP echo needs a raw socket, which only the sandbox's own user may open.
         self._raw_sockets = raw_sockets
 
     def ours(self, parameters: Mapping[str, Any]) -> bool:
@@ -67,7 +68,7 @@ class NodeAdapter:
             "contents": _played(flow),
             "flow": flow.name,
             "side": side,
-            # Who goes through a relay knows no other end.
+            # A client behind a relay sees no other end.
             "server_ip": flow.server_ip if side == "server" else flow.relay_ip or flow.server_ip,
             "player_ip": flow.player_ip if side == "player" else flow.relay_ip or flow.player_ip,
         }
@@ -117,12 +118,12 @@ class NodeAdapter:
 
 
 def _functions(flow: FlowSetup) -> list[tuple[str, str]]:
-    """The functions of Python that the flow's parameters name: file and name of each."""
+    """Returns the functions of Python that the flow's parameters name: file and name of each."""
     return [found for value in flow.parameters.values() if (found := function_of(value)) is not None]
 
 
 def _renamed(plan: Any, before: str, after: str) -> Any:
-    """The plan with one text in place of another, wherever it is a whole value."""
+    """Returns the plan with one text in place of another, wherever it is a whole value."""
     if isinstance(plan, Mapping):
         return {key: _renamed(value, before, after) for key, value in plan.items()}
     if isinstance(plan, list):
@@ -131,7 +132,7 @@ def _renamed(plan: Any, before: str, after: str) -> Any:
 
 
 def _played(flow: FlowSetup) -> dict[str, Any]:
-    """The contents that this flow plays, of all that the trial does."""
+    """Returns the contents that this flow plays, of all that the trial does."""
     named = json.dumps(flow.plan["app"])
     return {digest: content for digest, content in flow.contents.items() if f'"{digest}"' in named}
 
@@ -139,7 +140,8 @@ def _played(flow: FlowSetup) -> dict[str, Any]:
 def split_said(
     flow: FlowSetup, side: Side, faults: list[str], largest: int = LARGEST_EVENTS_BYTES
 ) -> dict[str, Any] | None:
-    """Moves the events among a node's lines, and what is no line of it, to the events file; its last word."""
+    """Moves the events among a node's lines, and lines that are not its own, to the events file; returns its
+    last line."""
     out = flow.out(side)
     stopped: dict[str, Any] | None = None
     kept = []
@@ -164,11 +166,11 @@ def split_said(
 
 
 def was_said(flow: FlowSetup, side: Side) -> bool:
-    """Whether a node of that side ever ran: its output is there, whatever it is."""
+    """Returns whether a node of that side ever ran: its output is there, whatever it is."""
     return os.path.lexists(flow.out(side) / SAID_FILE)
 
 
 def stats_of(stopped: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """The counts in a node's last word; none if it has none."""
+    """Returns the counts in a node's last word; none if it has none."""
     stats = (stopped or {}).get("stats")
     return stats if isinstance(stats, Mapping) else {}

@@ -1,4 +1,4 @@
-"""Whether a flow plays what lies there already, so that no picture of it is behind live."""
+"""Whether a flow plays stored media, which makes no picture of it late against live."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ __all__ = ["is_on_demand"]
 
 
 def is_on_demand(flow: Mapping[str, Any]) -> bool:
-    """Whether a flow of a normalised scenario is a film on demand: its player fetches it over TCP as fast as
-    it likes, and nothing makes it live. False of what a server paces out, and of the user's own programs,
-    whose players say themselves that a stream is live."""
+    """Returns whether a flow of a normalised scenario is a film on demand: its player fetches it over TCP at
+    any speed, and nothing makes it live. False for media that a server paces, and for the user's own
+    programs, which report live streams themselves."""
     entry = SYSTEMS.get(str(flow.get("system")))
     if entry is None or entry.tcp != "always":
         return False

@@ -1,19 +1,22 @@
-"""Parameters of systems: what their values are, and how they are read."""
+"""Parameters of systems: their values, and their parsing."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 from streamgauge.units import Packets, Quantity, Time, UnitError
 
 __all__ = [
+    "FUNCTION_PATTERN",
     "Maybe",
     "Number",
     "Parameter",
     "ParameterValue",
+    "Quantiles",
     "Several",
     "Windows",
     "WordsOrFunction",
@@ -21,16 +24,20 @@ __all__ = [
 ]
 
 NONE = "none"
-"""How a parameter says that it has no value, where that is one."""
+"""Word for no value of a parameter, where that is one."""
 
-ParameterValue = Quantity | str | int | float | tuple[str, ...] | tuple[tuple[Time, Time], ...]
+ParameterValue = (
+    Quantity | str | int | float | tuple[str, ...] | tuple[Time, ...] | tuple[tuple[Time, Time], ...]
+)
 
 
+FUNCTION_PATTERN = r".+\.py:[A-Za-z_]\w*$"
+"""Pattern of the name of a function or class of Python, for a schema."""
 _FUNCTION = re.compile(r"(?P<file>.+\.py):(?P<name>[A-Za-z_]\w*)")
 
 
 def function_of(value: object) -> tuple[str, str] | None:
-    """The file and the name of a function that is a parameter's value; None of every other value."""
+    """Returns the file and the name of a function that is a parameter's value; None of every other value."""
     found = _FUNCTION.fullmatch(value) if isinstance(value, str) else None
     return None if found is None else (found["file"], found["name"])
 
@@ -40,6 +47,13 @@ class Windows:
 
     noun = "list of [on, off] times"
     example = "[[30 s, 90 s]]"
+
+
+class Quantiles:
+    """The kind of a parameter that is drawn: times at evenly spaced probabilities from 0 to 1, ascending."""
+
+    noun = "time or ascending list of times"
+    example = "[4 ms, 5 ms, 30 ms]"
 
 
 @dataclass(frozen=True)
@@ -87,7 +101,7 @@ class Number:
         return "3" if self.whole else "0.75"
 
 
-Kind = type[Quantity] | type[Windows] | tuple[str, ...] | Several | WordsOrFunction | Number
+Kind = type[Quantity] | type[Windows] | type[Quantiles] | tuple[str, ...] | Several | WordsOrFunction | Number
 
 
 @dataclass(frozen=True)
@@ -111,7 +125,8 @@ class Parameter:
     """One setting of a system."""
 
     name: str
-    #: A quantity class, `Windows`, the words that it may be, `Several` of them, a `Number`, or `Maybe` one.
+    #: A quantity class, `Windows`, `Quantiles`, the words that it may be, `Several` of them, a `Number`, or
+    #: `Maybe` one.
     kind: Kind | Maybe
     #: As a person would write it; ``None`` if it may be left out and then has no value.
     default: str | None
@@ -131,14 +146,14 @@ class Parameter:
     not_above: tuple[str, ...] = ()
     #: Without a fraction.
     whole: bool = False
-    #: What it is one of, where a system has many: ``server``, ``player``.
+    #: Its group, where a system has many: ``server``, ``player``.
     group: str = ""
-    #: In words, what it is when left out, where that depends on others.
+    #: Its default in words, where that depends on others.
     usual: str | None = None
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words that may stand in its value; empty if it is not made of words."""
+        """Returns the words that are valid in its value; empty if it is not made of words."""
         if isinstance(self.kind, Maybe):
             return (*replace(self, kind=self.kind.kind).words, NONE)
         if isinstance(self.kind, Several | WordsOrFunction):
@@ -146,7 +161,7 @@ class Parameter:
         return self.kind if isinstance(self.kind, tuple) else ()
 
     def parse(self, value: object) -> ParameterValue:
-        """The typed value. Raises `UnitError` (its text says what was expected)."""
+        """Returns the typed value. Raises `UnitError` (its text has the expected form)."""
         if isinstance(self.kind, Maybe):
             if value == NONE:
                 return NONE
@@ -168,6 +183,8 @@ class Parameter:
             raise UnitError(f"{value!r} is not one of {', '.join(self.kind.words)}, nor FILE.py:NAME")
         if self.kind is Windows:
             return _windows(value)
+        if self.kind is Quantiles:
+            return _quantiles(value)
         if isinstance(self.kind, Several):
             return _several(value, self.kind)
         if isinstance(self.kind, Number):
@@ -192,7 +209,7 @@ class Parameter:
 
     @property
     def bounds(self) -> str:
-        """The bounds in words: ``at least 1 ms, at most max_timeout``. Empty if it has none."""
+        """Returns the bounds in words: ``at least 1 ms, at most max_timeout``. Empty if it has none."""
         if self.least is not None and self.most is not None:
             said = [f"{self.least} to {self.most}"]
         else:
@@ -220,8 +237,17 @@ def _windows(value: object) -> tuple[tuple[Time, Time], ...]:
     return tuple(windows)
 
 
+def _quantiles(value: object) -> tuple[Time, ...]:
+    listed: Sequence[Any] = value if isinstance(value, list | tuple) else [value]
+    times = tuple(Time(time) for time in listed)
+    for before, after in pairwise(times):
+        if after < before:
+            raise UnitError(f"{after} follows {before}; give the times in ascending order")
+    return times
+
+
 def _number(value: object, kind: Number) -> int | float:
-    # A machine tells its defaults as texts.
+    # A machine gives its defaults as texts.
     if isinstance(value, str) and value.replace(".", "", 1).isdecimal():
         value = float(value) if "." in value else int(value)
     known = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf")
@@ -238,6 +264,6 @@ def _several(value: object, kind: Several) -> tuple[str, ...]:
         if word not in kind.words:
             raise UnitError(f"{word!r} is not one of {', '.join(kind.words)}")
         if word in listed[:index]:
-            raise UnitError(f"{word!r} stands there twice")
-    # In one order, so that two scenarios that say the same are the same.
+            raise UnitError(f"{word!r} is listed twice")
+    # One order, for two equal scenarios to have equal texts.
     return tuple(word for word in kind.words if word in listed)

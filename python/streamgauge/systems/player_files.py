@@ -25,6 +25,8 @@ __all__ = [
     "FoundFile",
     "exists_in",
     "files_in",
+    "folder_of",
+    "new_in",
     "printable",
     "read_in",
     "tail_of",
@@ -66,7 +68,7 @@ class FoundFile:
 
     @property
     def is_cut(self) -> bool:
-        """Whether the file has more bytes than `data`."""
+        """Returns whether the file has more bytes than `data`."""
         return self.size > len(self.data)
 
 
@@ -116,20 +118,40 @@ def exists_in(folder: Path, name: PurePath | str, *, filled: bool = False) -> bo
         os.close(descriptor)
 
 
+def folder_of(folder: Path) -> int:
+    """Opens a folder with a parent that belongs to no program, through no link; returns a descriptor.
+
+    Raises FileRefusedError if it is no folder.
+    """
+    try:
+        return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | _FLAGS)
+    except OSError as error:
+        if folder.is_symlink():
+            raise FileRefusedError("is a symbolic link, which is not followed") from None
+        raise FileRefusedError(f"cannot be opened: {error.strerror}") from None
+
+
+def new_in(directory: int, name: str) -> int:
+    """Makes a file in an open folder, in place of whatever has that name, and through no link.
+
+    Returns a descriptor to write to. Raises FileRefusedError if it cannot.
+    """
+    try:
+        with suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=directory)
+        return os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS, 0o644, dir_fd=directory)
+    except OSError as error:
+        raise FileRefusedError(f"cannot be written: {error.strerror}") from None
+
+
 def write_in(folder: Path, name: str, data: bytes) -> None:
     """Writes a file into `folder`, in place of whatever has that name, and through no link.
 
     Raises FileRefusedError if it cannot.
     """
+    directory = folder_of(folder)
     try:
-        directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | _FLAGS)
-    except OSError as error:
-        raise FileRefusedError(f"cannot be written: {error.strerror}") from None
-    try:
-        with suppress(FileNotFoundError):
-            os.unlink(name, dir_fd=directory)
-        descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS, 0o644, dir_fd=directory)
-        with os.fdopen(descriptor, "wb") as target:
+        with os.fdopen(new_in(directory, name), "wb") as target:
             target.write(data)
     except OSError as error:
         raise FileRefusedError(f"cannot be written: {error.strerror}") from None
@@ -141,7 +163,7 @@ def files_in(folder: Path, largest: int) -> Iterator[tuple[PurePath, FoundFile |
     """Reads every file below `folder`, in order of paths, up to `largest` bytes each.
 
     Yields the error in place of a file that is refused. Empty files are left out. An entry without a path
-    stands for files that are left out because there are too many.
+    replaces files that are left out because there are too many.
     """
     try:
         directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | _FLAGS)
@@ -241,7 +263,7 @@ def _open_regular(directory: int, name: str) -> int:
     except FileNotFoundError:
         raise
     except OSError as error:
-        # Of a link ELOOP, of a socket ENXIO: the kind is the clearer reason.
+        # A link gives ELOOP, a socket ENXIO: the kind is the clearer reason.
         raise FileRefusedError(_kind(directory, name) or _reason(error)) from None
     try:
         found = os.fstat(descriptor)

@@ -1,4 +1,4 @@
-"""What can be wrong with the processes of a flow, and which of them is its side's own."""
+"""Faults of the processes of a flow, and the main one of each side."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from pathlib import Path
 
 from streamgauge.systems.adapter import SIDES, Process, Side
 
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,99}")
 
 
 class ProcessError(ValueError):
-    """Processes that cannot be run as they are described: whose (side, name, and what of it), why, and what
-    to do."""
+    """Processes that cannot be run as described: place (side, name, part), reason, and remedy."""
 
     def __init__(self, key: tuple[str, ...], why: str, hint: str | None = None) -> None:
         super().__init__(f"{'.'.join(key)}: {why}" + (f" ({hint})" if hint else ""))
@@ -32,7 +31,7 @@ def check_names(side: Side, names: Sequence[str]) -> None:
         if not name and len(names) > 1:
             raise ProcessError((side,), "has several processes, and one of them no name", "name each of them")
         if name and not _NAME.fullmatch(name):
-            expected = "expected a letter, then letters, digits or _"
+            expected = "expected a letter, then letters, digits or _, 100 at most"
             raise ProcessError((side, name), f"{name!r} is not a process's name; {expected}")
         if name in names[:number]:
             raise ProcessError((side, name), f"two processes are called '{name}'", "every name is given once")
@@ -59,7 +58,7 @@ def check_helpers(side: Side, name: str, helpers: Sequence[Path]) -> None:
 
 
 def check_processes(processes: Sequence[Process]) -> None:
-    """Refuses what no flow can be run with. Raises ProcessError."""
+    """Refuses processes that no flow can run. Raises ProcessError."""
     for side in SIDES:
         mine = [one for one in processes if one.side == side]
         check_names(side, [one.name for one in mine])
@@ -75,5 +74,5 @@ def check_processes(processes: Sequence[Process]) -> None:
 
 
 def main_process(processes: Sequence[Process], side: Side) -> Process:
-    """The one whose end is its side's: the last that is essential."""
+    """Returns the process that ends its side: the last that is essential."""
     return [one for one in processes if one.side == side and one.essential][-1]

@@ -1,4 +1,4 @@
-"""What can run on a flow: systems (server and player) and traffic, with their parameters and modes.
+"""Systems (server and player) and traffic for flows, with their parameters and modes.
 
 A scenario is checked against this table before anything starts, and ``streamgauge systems`` prints it.
 """
@@ -10,7 +10,7 @@ from collections.abc import Callable
 from streamgauge.systems import bulk, cbr, nginx_dash, nginx_http, ping, rtsp
 from streamgauge.systems.adapter import ACTIONS, Action
 from streamgauge.systems.machines import MACHINES, Facts, facts
-from streamgauge.systems.parameter import Parameter, ParameterValue, Several, Windows
+from streamgauge.systems.parameter import Parameter, ParameterValue, Quantiles, Several, Windows
 from streamgauge.systems.system import Mode, System, of_machine
 
 __all__ = [
@@ -26,12 +26,13 @@ __all__ = [
     "Mode",
     "Parameter",
     "ParameterValue",
+    "Quantiles",
     "Several",
     "System",
     "Windows",
 ]
 
-#: Those that Python knows something of: somebody else's programs, in one mode or in both.
+#: Systems that are described in Python: third-party programs, in one mode or in both.
 _DESCRIBED_HERE = (
     rtsp.SYSTEM,
     nginx_http.SYSTEM,
@@ -41,7 +42,7 @@ _DESCRIBED_HERE = (
     ping.SYSTEM,
 )
 _ALL = {system.name: system for system in _DESCRIBED_HERE}
-# The others have all that there is to know from their machines.
+# The others are described by their machines alone.
 _ALL |= {name: of_machine(name) for name in MACHINES if name not in _ALL}
 
 #: Streaming systems by name.
@@ -49,7 +50,7 @@ SYSTEMS: dict[str, System] = {name: system for name, system in _ALL.items() if s
 
 _OVER_TCP = [one.parameters for name, one in SYSTEMS.items() if one.tcp != "never" and name in MACHINES]
 
-#: The system of ours whose player chooses among the levels of a ladder, and that of other people's players.
+#: Our own system with a player that chooses among the levels of a ladder, and that of third-party players.
 ADAPTIVE, ADAPTIVE_ELSEWHERE = (
     next(name for name, system in SYSTEMS.items() if system.ladders and (name in MACHINES) == is_ours)
     for is_ours in (True, False)
@@ -58,7 +59,7 @@ ADAPTIVE, ADAPTIVE_ELSEWHERE = (
 #: Kinds of traffic by name.
 TRAFFIC: dict[str, System] = {name: system for name, system in _ALL.items() if not system.plays}
 
-#: Parameters of TCP itself: what every streaming system of ours that may run over TCP has alike, by name.
+#: Parameters of TCP itself: common to all of our streaming systems that may run over TCP, by name.
 TCP_PARAMETERS: dict[str, Parameter] = {
     name: parameter
     for name, parameter in next(iter(_OVER_TCP)).items()
@@ -67,12 +68,12 @@ TCP_PARAMETERS: dict[str, Parameter] = {
 
 
 def _traffic(holds: Callable[[Facts], bool]) -> str:
-    """The first kind of traffic whose machine says that of a flow with its usual settings."""
+    """Returns the first kind of traffic with a machine for which that holds with its usual settings."""
     told = ((name, facts({name: MACHINES[name].usual})) for name in TRAFFIC if name in MACHINES)
     return next(name for name, one in told if one is not None and holds(one))
 
 
-#: The traffic that fills a TCP connection without end, as its machine says.
+#: The traffic that fills a TCP connection without end, according to its machine.
 GREEDY_TCP = _traffic(lambda one: one.media_over == "tcp" and one.wanted_ip_bps is None and not one.is_finite)
 #: The traffic that sends by a clock, whatever becomes of it.
 CONSTANT_RATE = _traffic(lambda one: one.pace is not None)

@@ -37,11 +37,11 @@ class RelaySetup(FlowSetup):
 
     @property
     def near(self) -> Namespace:
-        """The end of the path that it is at."""
+        """Returns the end of the path that it is at."""
         return "client" if self.plan["at"] == "client" else "server"
 
     def namespace(self, side: Side) -> Namespace:
-        """Where its process runs."""
+        """Returns where its process runs."""
         return self.near
 
 
@@ -76,8 +76,8 @@ class RelayAdapter:
         ]
 
     def collect(self, flow: FlowSetup, clock: Clock) -> Collected:
-        """What it read from servers is what the path is held against where those are at its other end. It has
-        no one congestion control: beside it, connections have the kernel's."""
+        """Its reads from servers are compared with the path where those are at its other end. It has no one
+        congestion control: beside it, connections have the kernel's."""
         found = Collected()
         if not was_said(flow, "relay"):
             return found

@@ -29,7 +29,7 @@ print(Gst.version_string())
 
 PROGRESS = "progress.txt"
 LARGEST_PROGRESS_BYTES = 20_000_000
-"""Of ffmpeg's progress, which is some 400 bytes a second."""
+"""Size of ffmpeg's progress, which is some 400 bytes a second."""
 
 # ffmpeg's progress keys, by our names. `frame` counts concealed pictures too: it hides loss.
 _PROGRESS = {
@@ -130,7 +130,7 @@ def _progress(text: str, clock: Clock) -> list[dict[str, object]]:
 
 
 def _decoder(values: Mapping[str, ParameterValue | None]) -> dict[str, str]:
-    """GStreamer's avdec_h264 discards pictures that came whole where certain others were lost."""
+    """GStreamer's avdec_h264 discards intact pictures where certain others were lost."""
     return {"decoder": "libavcodec"} if values.get("player") == GSTREAMER else {}
 
 

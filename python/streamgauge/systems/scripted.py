@@ -1,4 +1,4 @@
-"""What systems have in common whose programs are scripts of ours, or are started by them."""
+"""Common part of systems with scripts of ours as programs, or as their launchers."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ _BESIDE = {
     "certificate.py": (),
     "http3_server.py": (),
 }
-"""What each script needs beside it."""
+"""Files that each script needs beside it."""
 
 
 class ScriptedAdapter:
-    """The frame of such an adapter: its players are GStreamer's, which is told what to do, and another, which
+    """The frame of such an adapter: its players are GStreamer's, which accepts commands, and another, which
     can only be ended."""
 
     of_arrivals: Adapter | None = None
@@ -63,12 +63,12 @@ class ScriptedAdapter:
         return found
 
     def read(self, flow: FlowSetup, clock: Clock, found: Collected) -> None:
-        """Adds what else the programs left, beside the events that `found` has, and the player's totals."""
+        """Adds other results of the programs, beside the events of `found`, and the player's totals."""
         raise NotImplementedError
 
 
 def player_of(parameters: Mapping[str, Any]) -> str:
-    """The player that a flow with those parameters names, or the default."""
+    """Returns the player that a flow with those parameters names, or the default."""
     return str(parameters.get("player", GSTREAMER))
 
 
@@ -83,8 +83,8 @@ def script(
     python: str = SYSTEM_PYTHON,
     **more: Any,
 ) -> Process:
-    """The process of one of our scripts, called `process`, with `arguments`, and `beside` it those files;
-    `more` of `Process`."""
+    """Returns the process of one of our scripts, called `process`, with `arguments`, and `beside` it those
+    files; `more` of `Process`."""
     return Process(
         side=side,
         name=process,

@@ -1,7 +1,7 @@
-"""What a system is to everybody who asks: its description, and its adapter in emu.
+"""A system for all its users: its description, and its adapter in emu.
 
-A system that has a machine of ours (crates/systems) is described by that (`of_machine`); one of somebody
-else's programs is described beside its adapter.
+A system with a machine of ours (crates/systems) is described by that (`of_machine`); one of third-party
+programs is described beside its adapter.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ Mode = Literal["sim", "emu"]
 _RATES_ALONE = ("windows_media",)
 
 
-def says_rates_alone(system: str) -> bool:
-    """Whether the server of that machine says at which rate it sends, and never from where in the media."""
+def is_rate_only(system: str) -> bool:
+    """Returns whether the server of that machine reports its sending rate, and never its place in the
+    media."""
     return system in _RATES_ALONE
 
 
@@ -34,12 +35,14 @@ class System:
 
     name: str
     title: str
-    #: What carries it in each mode: our own machine, or the third-party programs named here.
+    #: Implementation in each mode: our own machine, or the third-party programs named here.
     modes: dict[Mode, str]
-    #: Modes in which we wrote both ends; results say so.
+    #: Modes in which both ends are ours; results state it.
     ours: frozenset[Mode]
-    #: Plays a clip, which the flow must name.
+    #: A player shows something.
     plays: bool
+    #: That is a clip, which the flow must name; else its sender makes it.
+    clips: bool = True
     #: The clip may be a ladder.
     ladders: bool = False
     parameters: dict[str, Parameter]
@@ -49,24 +52,26 @@ class System:
     arrivals: bool = False
     #: The first of these parameters that does not go with another, of a system without a machine.
     unfit: Callable[[Mapping[str, ParameterValue | None]], Excess | None] | None = None
-    #: What a machine of ours that stands in for it does as its programs do, by that machine's name:
-    #: parameters for a flow with these values of its own. What a scenario says of its stand-in comes first.
+    #: Parameters by which a machine of ours that replaces it behaves as its programs do, by that machine's
+    #: name, for a flow with these values of its own. The scenario's own settings of its stand-in override
+    #: them.
     stood_in_by: Mapping[str, Callable[[Mapping[str, ParameterValue | None]], Mapping[str, str]]] = field(
         default_factory=dict
     )
-    #: What starts and reads it in emu.
+    #: Starts and reads it in emu.
     adapter: Adapter
 
     def written_by_us(
         self, mode: Mode, parameters: Mapping[str, ParameterValue], *, arrivals: bool = False
     ) -> bool:
-        """Whether both ends are our own programs in a flow with these parameters; results say so."""
+        """Returns whether both ends are our own programs in a flow with these parameters; results state
+        it."""
         return self._adapter(arrivals).ours(self.values(parameters)) if mode == "emu" else mode in self.ours
 
     def actions(
         self, mode: Mode, parameters: dict[str, ParameterValue], *, arrivals: bool = False
     ) -> tuple[Action, ...]:
-        """What a scenario can do to a flow with these parameters while it runs."""
+        """Returns the actions of a scenario on a flow with these parameters while it runs."""
         return self._adapter(arrivals).actions(self.values(parameters)) if mode == "emu" else ACTIONS
 
     def _adapter(self, arrivals: bool) -> Adapter:
@@ -79,10 +84,11 @@ class System:
         *,
         arrivals: bool = False,
     ) -> dict[str, int]:
-        """The versions of its parts in a flow with these parameters: its ``machine`` (crates/systems), and in
-        emu its ``adapter``, or ``node`` where our machine on real sockets runs in place of that.
+        """Returns the versions of its parts in a flow with these parameters: its ``machine``
+        (crates/systems), and in emu its ``adapter``, or ``node`` where our machine on real sockets runs in
+        place of that.
 
-        A trial is what would be run today only if none of them has changed.
+        A trial is up to date only if none of them has changed.
         """
         machine = MACHINES.get(self.name)
         found = {} if machine is None else {"machine": machine.version}
@@ -96,25 +102,25 @@ class System:
         return found | {"adapter" if adapter is self.adapter else "node": adapter.version}
 
     def over_tcp(self, parameters: dict[str, ParameterValue]) -> bool:
-        """Whether a flow with these parameters has a congestion control to choose."""
+        """Returns whether a flow with these parameters has a congestion control to choose."""
         if self.tcp != "transport":
             return self.tcp == "always"
         return is_on_tcp(parameters.get("transport", self.parameters["transport"].default))
 
     def excess(self, parameters: Mapping[str, ParameterValue], blamed: Collection[str] = ()) -> Excess | None:
-        """The first of these parameters that is beyond another one, as its machine says, or does not go with
-        it; None if none is. Of the two one of `blamed` is named."""
+        """Returns the first of these parameters that exceeds another one, according to its machine, or
+        conflicts with it; None if there is none. Names one of `blamed` of the two."""
         machine = MACHINES.get(self.name)
         if machine is None:
             return None if self.unfit is None else self.unfit(self.values(parameters))
         return machine.excess(parameters, blamed)
 
     def values(self, parameters: Mapping[str, ParameterValue]) -> dict[str, ParameterValue | None]:
-        """The values of all parameters, defaults filled in."""
+        """Returns the values of all parameters, defaults filled in."""
         return {name: self.value(parameters, name) for name in self.parameters}
 
     def value(self, parameters: Mapping[str, ParameterValue], name: str) -> ParameterValue | None:
-        """The value of a parameter, its default filled in."""
+        """Returns the value of a parameter, its default filled in."""
         if name in parameters:
             return parameters[name]
         default = self.parameters[name].default
@@ -128,13 +134,13 @@ def of_machine(
     emu: str = "our server and player on real sockets",
     adapter: Adapter | None = None,
 ) -> System:
-    """A system that has a machine of ours, as that describes itself.
+    """Returns a system that has a machine of ours, as that describes itself.
 
     Args:
         name: the machine's.
-        sim: what carries it in sim, in words.
-        emu: what carries it in emu, in words.
-        adapter: what runs it in emu; the same machine on real sockets if left out.
+        sim: its implementation in sim, in words.
+        emu: its implementation in emu, in words.
+        adapter: its adapter in emu; the same machine on real sockets if left out.
     """
     machine = MACHINES[name]
     adapter = adapter or NodeAdapter()
@@ -146,6 +152,7 @@ def of_machine(
         modes={"sim": sim, "emu": emu},
         ours=frozenset(ours),
         plays=machine.content != "none",
+        clips=machine.content in ("clip", "ladder"),
         ladders=machine.content == "ladder",
         parameters=machine.parameters,
         tcp="transport" if "transport" in machine.parameters else tcp,

@@ -1,4 +1,4 @@
-"""A model of a stream that fills its player's buffer first and then plays: what it takes of a link in each
+"""A model of a stream that fills its player's buffer first and then plays: its use of a link in each
 phase."""
 
 from streamgauge.two_phases.model import StreamInputs, StreamPhase, TwoPhases, predict

@@ -1,4 +1,4 @@
-"""The model's lines over what was measured."""
+"""The model's lines over measurements."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PANELS = {
     "playing.received_bps": ("received while playing", "kbit/s", 1e3),
 }
 _POINTS = 120
-"""Of each line."""
+"""Points of each line."""
 
 
 def figure(streams: Sequence[ObservedStream], parameters: ModelParameters) -> DrawnFigure:

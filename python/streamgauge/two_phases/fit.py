@@ -1,4 +1,4 @@
-"""The parameters that records show, each from what shows it."""
+"""The parameters that records show, each from its own measurement."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from streamgauge.two_phases.parameters import ModelParameters
 __all__ = ["fit"]
 
 _SEEN = 1.2
-"""A stream that is sent faster than so many times its rate is accelerated: bursts are spaced to a tenth or
+"""A stream that is sent faster than this times its rate is accelerated: bursts are spaced to a tenth or
 so."""
 _AT_MOST = 0.97
 """And one that is within this share of the most is held by the most, not by the link."""
@@ -26,20 +26,20 @@ _HELD = (
     "filling.time_s", "filling.offered_bps", "filling.received_bps", "filling.tcp_bps",
     "playing.offered_bps", "playing.received_bps",
 )  # fmt: skip
-"""What the last four are fitted to, by relative error, and the loss while the buffer fills."""
+"""Quantities to which the last four are fitted, by relative error, and the loss while the buffer fills."""
 _LITTLE = 0.1
-"""What is further off than this counts as far as it is off, not by its square."""
+"""An error beyond this counts linearly, not by its square."""
 _LOSS_COUNTS = 4.0
-"""So much of a relative error a loss counts that is off by all of it: a point as 4 %."""
+"""Weight of a loss: an absolute error of 1 counts as this relative error, a point as 4 %."""
 
 
 def fit(seen: Sequence[ObservedStream], given: ModelParameters | None = None) -> ModelParameters:
-    """Parameters by which the model says what was seen; those of `given`, or its defaults, that nothing
-    shows.
+    """Returns parameters by which the model matches the observations; those of `given`, or its defaults,
+    where no observation shows them.
 
-    Bursts, headers and accelerations are read off, thresholds lie in the middle of what they must part, and
-    what is left (`buffer_s`, `tcp_window_share`, `tcp_yield`, `key_share`) is fitted to relative errors
-    together.
+    Bursts, headers and accelerations are read off, thresholds lie in the middle between the groups that they
+    separate, and the rest (`buffer_s`, `tcp_window_share`, `tcp_yield`, `key_share`) is fitted to relative
+    errors together.
 
     Raises:
         RecordError: where fewer than three streams play as a whole and lose nothing, which headers are read
@@ -60,8 +60,8 @@ def _headers(seen: Sequence[ObservedStream], found: ModelParameters) -> ModelPar
     rows = [(one.values["chosen_bps"], one.values["playing.offered_bps"]) for one in quiet]
     if len({encoded for encoded, _ in rows}) < 3:
         raise RecordError(
-            f"{len(rows)} of the {len(seen)} streams play as a whole and lose nothing: at least three of "
-            "different rates are needed to fit the model to"
+            f"{len(rows)} of the {len(seen)} streams play as a whole and lose nothing. "
+            "The fit needs at least three of different rates."
         )
     encoded, offered = np.array(rows).T
     by = np.stack([encoded / offered, 1 / offered], axis=1)
@@ -91,22 +91,22 @@ def _accelerations(seen: Sequence[ObservedStream], found: ModelParameters) -> Mo
         return replace(found, most_acceleration=1.0, accelerated_share=0.0, least_acceleration=1.0)
     most = max(times for times, _ in faster)
     by_link = [times * share for times, share in faster if times < _AT_MOST * most]
-    # Where the most holds all of them, the link lets through at least what the fastest of them is sent at.
+    # Where the maximum holds all of them, the link lets through at least the rate of the fastest.
     shares = by_link or [max(times * share for times, share in faster)]
     at_most = [times for times, _ in faster if times >= _AT_MOST * most]
     return replace(
         found,
         most_acceleration=float(np.median(at_most)) if by_link or len(at_most) > 1 else most,
         accelerated_share=float(np.median(shares)),
-        # The least that was seen, less what spacings are read to: what lies below was not sent faster.
+        # The least observation, less the precision of spacings: any below it was not sent faster.
         least_acceleration=max(1.0, _AT_MOST * min(times for times, _ in faster)),
     )
 
 
 def _thresholds(seen: Sequence[ObservedStream], found: ModelParameters) -> ModelParameters:
-    """`judged_s` parts streams that lost much while they filled their buffers and went on from those that
-    took less then;
-    `most_loss` parts the losses of those that went on from those of the rest."""
+    """Returns thresholds: `judged_s` separates streams that lost much while they filled their buffers and
+    continued from those that took less then; `most_loss` separates the losses of those that continued from
+    those of the rest."""
     much = [
         one for one in seen if one.values.get("filling.loss", 0.0) > max(10 * _QUIET, 2 * one.inputs.loss)
     ]
@@ -140,11 +140,11 @@ def _rest(seen: Sequence[ObservedStream], found: ModelParameters) -> ModelParame
         return replace(found, **{name: float(value) for name, value in zip(bounds, values, strict=True)})
 
     def badness(values: npt.NDArray[np.float64]) -> float:
-        """Squares of what is little off, and what is much off as it is."""
+        """Returns small errors squared, and large ones linearly."""
         off = np.array(_misses(seen, at(values))) / _LITTLE
         return float(np.mean(np.sqrt(1 + off**2) - 1))
 
-    # Without derivatives: what a stream takes goes in steps, as it is thinned or not.
+    # Without derivatives: a stream's rate changes in steps, as it is thinned or not.
     corners = np.vstack([begin, *(begin + np.diag(np.maximum(0.15 * begin, 0.02)))])
     result = minimize(
         badness,

@@ -1,4 +1,4 @@
-"""How far the model is from what was measured."""
+"""Distance of the model from measurements."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["ModelError", "errors_of", "thinned_alike"]
 
 @dataclass(frozen=True)
 class ModelError:
-    """Of one quantity, over streams."""
+    """Error of one quantity, over streams."""
 
     quantity: str
     relative: bool
-    """As a share of what was measured; of a loss, which may be none, the difference itself."""
+    """Error as a share of the measurement; for a loss, which may be zero, the difference itself."""
     median: float
     worst: float
     worst_in: str
@@ -29,7 +29,7 @@ class ModelError:
 
 
 def errors_of(seen: Sequence[ObservedStream], parameters: ModelParameters) -> list[ModelError]:
-    """A row for each of `QUANTITIES` that was measured."""
+    """Returns a row for each of `QUANTITIES` that was measured."""
     made = [predict(one.inputs, parameters) for one in seen]
     found = []
     for quantity in QUANTITIES:
@@ -49,5 +49,6 @@ def errors_of(seen: Sequence[ObservedStream], parameters: ModelParameters) -> li
 
 
 def thinned_alike(seen: Sequence[ObservedStream], parameters: ModelParameters) -> int:
-    """Of how many streams the model says rightly whether most trials took less later."""
+    """Returns the number of streams for which the model predicts correctly whether most trials took less
+    later."""
     return sum(predict(one.inputs, parameters).is_thinned == (one.thinned >= 0.5) for one in seen)

@@ -1,8 +1,8 @@
-"""The model: how long a stream fills its player's buffer and plays, and what it offers, receives and loses
+"""The model: how long a stream fills its player's buffer and plays, and its offered, received and lost bits
 then.
 
-A fixed point of three sums: what is sent, and sent again; what the link brings beside a TCP; and what waits
-in the queue. docs/two-phases.md has the equations.
+A fixed point of three sums: bits sent, and sent again; the link's share beside a TCP; and the queue.
+docs/two-phases.md has the equations.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from streamgauge.two_phases.parameters import ModelParameters
 __all__ = ["StreamInputs", "StreamPhase", "TwoPhases", "predict"]
 
 _STEPS = 400
-"""Of the fixed point; halving each, it stands long before."""
+"""Steps of the fixed point; with halving at each, it converges long before."""
 _CLOSE = 1e-10
 
 
@@ -25,19 +25,19 @@ class StreamInputs:
     """A clip and the path that it crosses. Rates in bit/s, sizes in bytes, times in s."""
 
     pictures_bps: tuple[float, ...]
-    """What pictures are encoded at, from the lowest rate; one of a clip of one rate."""
+    """Encoded rates of the pictures, from the lowest; one for a clip of one rate."""
     sound_bps: float
     capacity_bps: float
     duration_s: float = 60.0
     """How long the clip plays."""
     loss: float = 0.0
-    """The share that the path loses whoever sends."""
+    """The share that the path loses of every sender's packets."""
     tcp_window_bytes: float | None = None
     """The receive window of a TCP beside it; None without one."""
     queue_packets: float = 80.0
     """Packets of full size that wait at the bottleneck at most."""
     round_trip_s: float = 0.045
-    """Of an empty path."""
+    """Round trip of an empty path."""
 
     def __post_init__(self) -> None:
         positive = {"capacity_bps": self.capacity_bps, "duration_s": self.duration_s}
@@ -65,17 +65,17 @@ class StreamPhase:
 
     time_s: float
     encoded_bps: float
-    """Of what is taken, pictures and sound."""
+    """Rate of the selected media, pictures and sound."""
     offered_bps: float
-    """As it enters the path, with headers and what is sent again."""
+    """Rate at the entry of the path, with headers and repeats."""
     received_bps: float
     loss: float
     """The share of the packets offered that is dropped meanwhile."""
     burst_packets: float
-    """On average, without what is sent again."""
+    """Average rate, without repeats."""
     burst_spacing_s: float
     tcp_bps: float
-    """What the TCP beside it receives; 0 without one."""
+    """Received rate of the TCP beside it; 0 without one."""
 
 
 @dataclass(frozen=True)
@@ -85,49 +85,50 @@ class TwoPhases:
     filling: StreamPhase
     playing: StreamPhase
     acceleration: float
-    """So many times its encoded rate it is sent at while it fills the buffer."""
+    """Sending rate over its encoded rate while it fills the buffer."""
     chosen_bps: float
-    """What is encoded of pictures and sound taken at first."""
+    """Encoded rate of the pictures and sound selected at first."""
     is_thinned: bool
     """Less is taken once the buffer is full: the next lower pictures, or key frames alone."""
 
 
 @dataclass(frozen=True)
 class _Link:
-    """The bottleneck as the stream finds it. Who waits in its queue gets the link in proportion."""
+    """The bottleneck as the stream finds it. Each flow in its queue gets the link in proportion."""
 
     of: StreamInputs
     parameters: ModelParameters
     half_burst_s: float = 0.0
-    """What half a burst takes to leave: so much of the queue it must find free on average."""
+    """Half the time that a burst takes to leave: this much of the queue must be free on average."""
 
     @property
     def window_bits(self) -> float:
-        """What a TCP has under way by its window."""
+        """Bits in flight of a TCP by its window."""
         return self.parameters.tcp_window_share * 8 * (self.of.tcp_window_bytes or 0.0)
 
     @property
     def full_s(self) -> float:
-        """A full queue."""
+        """Returns a full queue."""
         return 8 * self.of.queue_packets * self.parameters.packet_bytes / self.of.capacity_bps
 
     @property
     def standing_s(self) -> float:
-        """The queue that a TCP leaves by itself."""
+        """Returns the queue that a TCP leaves by itself."""
         return min(self.settles_s(0.0), self.full_s)
 
     @property
     def most_s(self) -> float:
-        """The wait at which bursts begin to be cut off."""
+        """Returns the wait at which bursts begin to be cut off."""
         return max(self.standing_s, self.full_s - self.half_burst_s)
 
     @property
     def room_bits(self) -> float:
-        """What else has room in the queue."""
+        """Other bits that fit in the queue."""
         return (self.most_s - self.standing_s) * self.of.capacity_bps
 
     def tcp_bps(self, waits_s: float, offered_bps: float) -> float:
-        """What a TCP receives where packets wait so long and so much is offered beside it."""
+        """Returns the received rate of a TCP with packets that wait for `waits_s` and `offered_bps` beside
+        it."""
         if self.window_bits == 0:
             return 0.0
         capacity, round_trip_s = self.of.capacity_bps, self.of.round_trip_s + waits_s
@@ -136,8 +137,8 @@ class _Link:
         return float(yields * min(most_bps, self._by_loss_bps(round_trip_s)))
 
     def settles_s(self, brought_bps: float) -> float:
-        """The wait at which TCP leaves as much of the link as is brought beside it; infinite where all of
-        it is less."""
+        """Returns the wait at which TCP leaves as much of the link as is brought beside it; infinite where
+        all of it is less."""
         rest = self.of.capacity_bps - brought_bps
         if rest <= 0:
             return math.inf
@@ -163,7 +164,7 @@ class _Link:
 
 @dataclass(frozen=True)
 class _Sums:
-    """What a phase comes to."""
+    """Totals of a phase."""
 
     time_s: float
     offered_bits: float
@@ -174,13 +175,13 @@ class _Sums:
     waits_last_s: float
     """And at the end."""
     queued_bits: float
-    """What is under way at the end."""
+    """Bits in flight at the end."""
     late_bits: float
-    """What was lost and is sent again later."""
+    """Bits that were lost and are sent again later."""
 
 
 def predict(inputs: StreamInputs, parameters: ModelParameters | None = None) -> TwoPhases:
-    """Both phases of a stream.
+    """Returns both phases of a stream.
 
     Args:
         inputs: the clip and the path.
@@ -258,7 +259,7 @@ def _filling(link: _Link, encoded_bps: float, acceleration: float) -> _Sums:
         time_s, loss, waits_s, lossy_s = ((old + new) / 2 for old, new in zip(before, now, strict=True))
         if all(abs(old - new) <= _CLOSE * max(1.0, old) for old, new in zip(before, now, strict=True)):
             break
-    # Where the clip ends before enough of it came, the link brought what it could.
+    # Where the clip ends before enough of it arrived, the link carried all it could.
     received_bits = wanted_bits / useful if wanted_s <= last_s else left_bps * time_s
     received_bits = min(received_bits, brought_bits, capacity * time_s)
     under_way = min(brought_bits - received_bits, queued_bits + rate * acceleration * lag_s)
@@ -271,11 +272,11 @@ def _filling(link: _Link, encoded_bps: float, acceleration: float) -> _Sums:
 
 
 def _sent_again(link: _Link, loss: float, lossy_s: float) -> tuple[float, float]:
-    """So many times what is sent is offered, if packets are lost over so long, and which share of what is
-    received is of use.
+    """Returns the ratio of offered to sent bits, if packets are lost over `lossy_s`, and the useful share of
+    received bits.
 
-    What is missing is asked for twice at most. Where the first answer takes longer than the player waits, it
-    asks again whatever comes.
+    A missing packet is requested twice at most. Where the first answer takes longer than the player waits, it
+    asks again in any case.
     """
     of, inputs = link.parameters, link.of
     if loss <= 0 or lossy_s <= 0:
@@ -290,8 +291,8 @@ def _sent_again(link: _Link, loss: float, lossy_s: float) -> tuple[float, float]
 
 
 def _playing(link: _Link, full: _Sums, before_bps: float, encoded_bps: float, left_s: float) -> _Sums:
-    """What is left of the clip. Until the player's word is heard and the queue is empty, what was sent
-    before goes on."""
+    """Returns the sums for the rest of the clip. Until the player's request arrives and the queue is empty,
+    the earlier sending continues."""
     inputs, of = link.of, link.parameters
     capacity, rate = inputs.capacity_bps, _network_bps(encoded_bps, of)
     if left_s <= 0:

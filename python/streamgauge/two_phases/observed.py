@@ -1,4 +1,4 @@
-"""What records say of both phases, beside what the model is told of them."""
+"""Observations of both phases in records, beside the inputs of the model."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ QUANTITIES = {
     "playing.tcp_bps": "TCP, playing",
     "chosen_bps": "rate taken at first",
 }
-"""What is measured and predicted, and how tables name it."""
+"""Measured and predicted quantities, and their names in tables."""
 
 
 _THINNED = 0.8
-"""Less was taken later where bursts have so much fewer packets than at first: the next lower rate of a
+"""Less was taken later where bursts have at most this share of the packets at first: the next lower rate of a
 ladder has less."""
 
 
@@ -49,14 +49,14 @@ class ObservedStream:
     scenario: str
     inputs: StreamInputs
     values: Mapping[str, float]
-    """Of `QUANTITIES`; what no trial had is left out."""
+    """Values of `QUANTITIES`; those of no trial are left out."""
     thinned: float
     """The share of the trials in which less was taken later."""
     trials: int
 
 
 def predicted(phases: TwoPhases, quantity: str) -> float:
-    """One of `QUANTITIES` as the model has it."""
+    """Returns one of `QUANTITIES` as the model has it."""
     found: Any = phases
     for part in quantity.split("."):
         found = getattr(found, part)
@@ -64,7 +64,7 @@ def predicted(phases: TwoPhases, quantity: str) -> float:
 
 
 def observe(directory: Path, patterns: Sequence[str], flow: str | None = None) -> list[ObservedStream]:
-    """Scenarios whose ids match one of `patterns`, in the order of their ids.
+    """Returns the streams of scenarios with ids that match one of `patterns`, in the order of their ids.
 
     Raises:
         RecordError: if none matches, or one has no flow of two phases, or a path that the model does not
@@ -105,10 +105,10 @@ def _observed(name: str, trials: Sequence[LoadedTrial], flow: str | None) -> Obs
 
 
 def inputs_of(name: str, plan: Mapping[str, Any], flow: str | None = None) -> StreamInputs:
-    """What a plan says of a stream and its path.
+    """Returns the inputs of a stream and its path in a plan.
 
     Raises:
-        RecordError: naming what the model does not have.
+        RecordError: naming the feature that the model lacks.
     """
     stream, tcp = _flows(name, plan, flow)
     flows = {one["name"]: one for one in plan["flows"]}
@@ -153,7 +153,7 @@ def inputs_of(name: str, plan: Mapping[str, Any], flow: str | None = None) -> St
 
 
 def _flows(name: str, plan: Mapping[str, Any], flow: str | None) -> tuple[str, str | None]:
-    """The stream and the TCP beside it."""
+    """Returns the stream and the TCP beside it."""
     streams = [one["name"] for one in plan["flows"] if _ladder(one)]
     if flow is not None:
         if flow not in streams:

@@ -12,46 +12,46 @@ __all__ = ["FITTED", "ModelParameters"]
 
 @dataclass(frozen=True)
 class ModelParameters:
-    """What the server and the player do, and what a TCP beside them keeps. Rates in bit/s, times in s.
+    """Behaviour of the server and the player, and the share of a TCP beside them. Rates in bit/s, times in s.
 
     The defaults are those of Windows Media Services 9 with its player where they are published (Nichols,
     *Measurement of Windows Streaming Media*, 2004), else of this project's machines.
     """
 
     accelerated_share: float = 0.88
-    """The buffer is filled at this share of the capacity, by what is encoded."""
+    """The buffer is filled at this share of the capacity, in encoded bits."""
     most_acceleration: float = 4.0
-    """But at no more than so many times the encoded rate."""
+    """Largest multiple of the encoded rate."""
     least_acceleration: float = 2.0
-    """And at the encoded rate itself, where that would be less than so many times it."""
+    """Below this multiple of the encoded rate, the encoded rate itself is used."""
     buffer_s: float = 15.0
-    """So much media is held when play begins."""
+    """Media in the buffer when play begins."""
     burst_s: float = 0.475
-    """So much media goes in a burst."""
+    """Media in a burst."""
     header_share: float = 0.05
-    """What headers add to the encoded rate, as a share of it."""
+    """Headers over the encoded rate, as a share of it."""
     padding_bps: float = 11_500.0
-    """And what packets that are not full add to it."""
+    """Overhead of packets that are not full."""
     tcp_window_share: float = 1.0
     """A TCP beside it has this share of its window under way on average."""
     tcp_yield: float = 0.4
-    """And less of it where more is offered than the link carries: by the capacity over what is offered, to
-    this power."""
+    """Reduction of that share where the offered rate exceeds the link: by the capacity over the offered rate,
+    to this power."""
     fit_share: float = 0.93
-    """The highest pictures are taken that with the sound are encoded at no more than this share of the
-    capacity: profiles' rates, which must fit it, are above what is encoded."""
+    """The highest pictures are selected that, with the sound, are encoded at no more than this share of the
+    capacity: profiles' rates, which must fit it, are above the encoded rates."""
     most_loss: float = 0.035
     """Less is taken where more than this share is lost when that is judged."""
     judged_s: float = 13.5
-    """So long after the first packet: of that moment's phase the loss is judged, once."""
+    """Time after the first packet at which the loss of the current phase is judged, once."""
     key_share: float = 0.03
-    """What key frames alone are of the pictures' rate."""
+    """Rate of key frames alone over the pictures' rate."""
     resend_wait_s: float = 0.1
-    """A packet that is missing is asked for after so long."""
+    """Wait after which a missing packet is requested."""
     resend_repeat_s: float = 1.5
-    """And once more, if it has not come so long after that."""
+    """Further wait after which it is requested once more."""
     tcp_timeout_s: float = 0.2
-    """A TCP beside it waits so long, and a round trip, before it sends again what it was told nothing of."""
+    """Time, besides a round trip, that a TCP beside it waits before it repeats unacknowledged data."""
     packet_bytes: float = 1500.0
     """A full packet, with the headers of IP."""
 

@@ -1,4 +1,4 @@
-"""What the model says as a table, for who has a simulator of his own."""
+"""The model's results as a table, for users of other simulators."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ __all__ = ["SCHEMA", "as_json", "grid", "row_of", "write_csv"]
 
 SCHEMA = "streamgauge.two-phases/1"
 LOSSES = (0.0, 0.01, 0.02, 0.05, 0.1)
-"""Of the path, in the table."""
+"""Losses of the path, in the table."""
 
 
 def grid(streams: Sequence[ObservedStream]) -> list[StreamInputs]:
-    """Every clip of one rate among `streams` on every capacity among them, beside a TCP and alone, at
+    """Returns every clip of one rate among `streams` on every capacity among them, beside a TCP and alone, at
     `LOSSES`."""
     clips = {
         (one.inputs.pictures_bps, one.inputs.sound_bps): one.inputs
@@ -43,7 +43,7 @@ def grid(streams: Sequence[ObservedStream]) -> list[StreamInputs]:
 
 
 def row_of(inputs: StreamInputs, parameters: ModelParameters) -> dict[str, Any]:
-    """One prediction, flat. In each phase the stream is on and off: `burst_packets` at once each
+    """Returns one prediction, flat. In each phase the stream is on and off: `burst_packets` at once each
     `burst_spacing_s`, for `time_s`."""
     phases = predict(inputs, parameters)
     row: dict[str, Any] = {

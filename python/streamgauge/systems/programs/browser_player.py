@@ -1,9 +1,9 @@
 """A player in a headless Chromium. Runs by the system's python3; needs nothing but its standard library.
 
-Serves the page and the player's JavaScript on loopback, so that neither crosses the path, has Chromium open
-it, and writes what the page says to ``STREAMGAUGE_EVENTS``, its times turned from the page's clock into
-CLOCK_MONOTONIC. Takes ``start``, ``pause``, ``resume`` and ``stop`` on stdin. How the player is set up is in
-the file that is its one argument.
+Serves the page and the player's JavaScript on loopback, which keeps both off the path, has Chromium open the
+page, and writes the page's reports to ``STREAMGAUGE_EVENTS``, with times converted from the page's clock into
+CLOCK_MONOTONIC. Takes ``start``, ``pause``, ``resume`` and ``stop`` on stdin. The settings of the player are
+in the file that is its one argument.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import queue
+import resource
 import shutil
 import signal
 import subprocess
@@ -26,7 +27,7 @@ from player_line import Events, commands, levels
 
 CANNOT = 127
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-# A container's root has no sandbox of Chromium's own, and nobody's page is opened here but ours.
+# A container's root has no sandbox of Chromium's own, and only our page is opened here.
 FLAGS = [
     "--headless=new",
     "--no-sandbox",
@@ -52,19 +53,19 @@ FLAGS = [
     "--disable-renderer-backgrounding",
     # Pages of loopback may fetch from the path's addresses, which are private ones, without being asked.
     "--disable-features=LocalNetworkAccessChecks,MediaRouter,OptimizationHints,Translate",
-    # What the page writes to its console is in the log.
+    # The log has the page's console output.
     "--enable-logging=stderr",
     "--window-size=800,600",
 ]
 TYPES = {".html": "text/html", ".js": "text/javascript", ".json": "application/json"}
 # With both, the page's clock counts in 5 us; without, in 100 us.
 ISOLATED = {"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp"}
-# What is asked to end has two seconds; some of it is Chromium's.
+# A process has two seconds to end; some of it is Chromium's.
 LAST_WORDS_S = 1.0
 
 
 class BrowserPage:
-    """One page: what it is told, what it says."""
+    """One page: its commands and its reports."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self.settings = settings
@@ -72,7 +73,7 @@ class BrowserPage:
         self.events = Events()
         self.told: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self.lock = threading.Lock()
-        #: Of the page's clock: ns of CLOCK_MONOTONIC at 0 ms.
+        #: Offset of the page's clock: ns of CLOCK_MONOTONIC at 0 ms.
         self.page_zero_ns: int | None = None
         self.requested_ns = 0
         #: It was asked to end, or the media has ended.
@@ -81,7 +82,7 @@ class BrowserPage:
         self.why_failed = ""
 
     def files(self) -> dict[str, Path]:
-        """What it serves, by its path."""
+        """Returns the served files, by path."""
         page = self.folder / "browser"
         return {
             "/": page / "page.html",
@@ -91,7 +92,7 @@ class BrowserPage:
         }
 
     def clock(self, told: dict[str, Any]) -> None:
-        """What the page found of our clock."""
+        """Keeps the page's measurement of our clock."""
         zero_ns = told["server_ns"] - round(told["page_ms"] * 1e6)
         with self.lock:
             before, self.page_zero_ns = self.page_zero_ns, self.page_zero_ns or zero_ns
@@ -101,7 +102,7 @@ class BrowserPage:
             self.events.say("page_clock_drift", (zero_ns - before) / 1e9, "s", "since the page was opened")
 
     def say(self, said: list[dict[str, Any]]) -> None:
-        """Writes what the page said."""
+        """Writes the page's reports."""
         has_ended = False
         with self.lock:
             for one in said:
@@ -119,7 +120,7 @@ class BrowserPage:
             self.ended.set()
 
     def command(self, words: dict[str, Any]) -> None:
-        """Passes on what is asked of the player."""
+        """Passes commands to the player."""
         if words["cmd"] == "start":
             wait_s = words["start_monotonic_ns"] / 1e9 - time.monotonic()
             threading.Timer(max(0.0, wait_s), self.start).start()
@@ -141,7 +142,7 @@ class BrowserPage:
 
 
 def handler(session: BrowserPage) -> type[BaseHTTPRequestHandler]:
-    """What answers the page."""
+    """Returns the handler of the page's requests."""
     files = session.files()
 
     class Handler(BaseHTTPRequestHandler):
@@ -202,7 +203,7 @@ def handler(session: BrowserPage) -> type[BaseHTTPRequestHandler]:
 
 
 def listen(session: BrowserPage) -> None:
-    """Hears what is asked on stdin."""
+    """Reads commands from stdin."""
     while said := os.read(0, 4096):
         for words in commands(said):
             session.command(dict(words))
@@ -210,10 +211,22 @@ def listen(session: BrowserPage) -> None:
 
 
 def awaited(file: Path) -> str:
-    """What a file holds, once the server's side has made it."""
+    """Returns the content of a file, once the server's side has made it."""
     while not file.is_file():
         time.sleep(0.05)
     return file.read_text(encoding="ascii")
+
+
+def too_little_room() -> str:
+    """Returns why no Chromium runs under a limit of address space, whatever memory there is; empty without
+    one."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY:
+        return ""
+    return (
+        "its JavaScript engine, V8, reserves more address space than the limit of "
+        f"{limit / 1e6:.0f} MB allows; raise it (ulimit -v unlimited)"
+    )
 
 
 def main() -> int:
@@ -239,7 +252,7 @@ def main() -> int:
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            # What it leaves is not the trial's.
+            # Its own files are not part of the trial.
             env={
                 **os.environ,
                 "HOME": scratch,
@@ -257,6 +270,9 @@ def main() -> int:
         browser.wait()
     if session.is_over and not session.why_failed:
         return 0
+    if browser.returncode != -signal.SIGKILL and (why := too_little_room()):
+        print(f"{session.why_failed}: {why}", file=sys.stderr, flush=True)
+        return CANNOT
     print(session.why_failed or "the page ended", file=sys.stderr, flush=True)
     return 1
 

@@ -1,7 +1,7 @@
 """A key and a certificate of one trial, for one server. Runs by the system's python3, calls openssl, ends.
 
 Leaves ``key.pem``, ``certificate.pem`` and ``spki`` in ``STREAMGAUGE_SHARED``; the last is the digest by
-which Chromium is told to trust it (base64 of SHA-256 of the public key's SubjectPublicKeyInfo, RFC 7469).
+which Chromium trusts it (base64 of SHA-256 of the public key's SubjectPublicKeyInfo, RFC 7469).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 
 def openssl(*arguments: str) -> bytes:
-    """What openssl writes to stdout; exits with its last words if it fails."""
+    """Returns openssl's stdout; exits with its last message if it fails."""
     done = subprocess.run(["openssl", *arguments], capture_output=True, check=False)
     if done.returncode != 0:
         said = done.stderr.decode(errors="replace").strip().splitlines()

@@ -1,7 +1,7 @@
 """ffmpeg reading DASH at the pace of play, and showing nothing. Runs by the system's python3.
 
-It is no player: it does not adapt, after a wait it reads as fast as it can until it is where it would have
-been, and of its buffer it says nothing. What it decoded, each second, goes to ``STREAMGAUGE_EVENTS``.
+It is no player: it does not adapt, after a wait it reads as fast as it can until it has caught up, and it
+does not report its buffer. Its decoded frames, each second, are written to ``STREAMGAUGE_EVENTS``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from player_line import Events, levels
 
 COMMAND = ["ffmpeg", "-nostdin", "-loglevel", "error", "-stats_period", "0.5", "-progress", "pipe:1", "-re"]
-# Of ffmpeg's progress: what is said of it.
+# Keys of ffmpeg's progress, with the names of their events.
 KEYS = {
     "frame": ("frames_decoded", "1"),
     "drop_frames": ("frames_dropped", "1"),
@@ -25,7 +25,7 @@ KEYS = {
 
 
 class Watch:
-    """What ffmpeg's lines say, with the time at which they came (CLOCK_MONOTONIC, s)."""
+    """State from ffmpeg's lines, with the time of their arrival (CLOCK_MONOTONIC, s)."""
 
     def __init__(self, say: Events, requested_s: float) -> None:
         self.say = say.say
@@ -55,12 +55,14 @@ def main() -> int:
     level = 0 if settings["rule"] == "lowest" else len(rates) - 1
     events = Events()
     events.say("play_requested")
-    events.say("level_changed", rates[level], "bit/s", "what it was told to play")
+    events.say("level_changed", rates[level], "bit/s", "the level that its settings ask for")
     watch = Watch(events, time.monotonic())
     tls = ["-tls_verify", "0"] if settings["url"]["dash"].startswith("https:") else []
     maps = ["-map", f"0:v:{level}", "-map", "0:a?"]
     command = [*COMMAND, *tls, "-i", settings["url"]["dash"], *maps, "-f", "null", "-"]
-    player = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    player = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, encoding="utf-8", errors="replace"
+    )
     asked: list[int] = []
 
     def end(number: int, _frame: object) -> None:

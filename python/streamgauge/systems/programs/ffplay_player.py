@@ -1,9 +1,9 @@
 """FFmpeg's player, ffplay, without a window or a loudspeaker. Runs by the system's python3.
 
 Plays ``http://STREAMGAUGE_SERVER:STREAMGAUGE_PORT/clip.mp4`` and reads the status line that ffplay writes
-some thirty times a second. Its clock runs on while nothing is there to show, and is set back when the next
-picture is: by how much is how long the picture stood still. SIGINT ends it; statistics go to
-``STREAMGAUGE_EVENTS`` once a second, stalls as they end.
+some thirty times a second. Its clock runs on during a stall, and is set back at the next picture: the step
+back is the length of the stall. SIGINT ends it; statistics go to ``STREAMGAUGE_EVENTS`` once a second, stalls
+as they end.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ DURATION = re.compile(rb"Duration: (\d+):(\d+):([\d.]+)")
 
 
 class Watch:
-    """What ffplay's lines say, with the time at which they came (CLOCK_MONOTONIC, s)."""
+    """State from ffplay's lines, with the time of their arrival (CLOCK_MONOTONIC, s)."""
 
     def __init__(self, say: Events, requested_s: float) -> None:
         self.say = say.say
         self.requested_s = requested_s
-        #: Of the file, s; None until it is known.
+        #: Length of the file, s; None until it is known.
         self.length_s: float | None = None
         #: Media time at the last status line, s; None before the first picture.
         self.position_s: float | None = None
@@ -87,12 +87,14 @@ class Watch:
             self.say("buffer_bytes", waiting, "B", "ffplay's queues: coded, to 1 kB", at_s=now_s)
 
     def over(self, now_s: float) -> None:
-        """At its end a stall that goes on is told, from when what it had decoded was shown."""
+        """At its end an open stall is reported, from the moment at which all decoded frames had been
+        shown."""
         if self.dry_at_s is not None and now_s - self.dry_at_s > DECODED_S + STALL_S:
             self.say("stall", reason="nothing to show, to the end", at_s=self.dry_at_s + DECODED_S)
 
     def why_not_whole(self, status: int) -> str:
-        """Why it ended before the media did; empty if it did not. ffplay's own status is 0 either way."""
+        """Returns why it ended before the media did; empty if it did not. ffplay's own status is 0 either
+        way."""
         said = f" ({self.last_error})" if self.last_error else ""
         if self.position_s is None:
             return f"ffplay showed nothing{said}"
@@ -112,7 +114,7 @@ def main() -> int:
     )
     assert player.stderr is not None
     rest = b""
-    # SIGINT is its whole group's: ffplay ends by it, and so does what we read.
+    # SIGINT reaches its whole group: it ends ffplay, and thereby this loop.
     while said := os.read(player.stderr.fileno(), 65_536):
         *whole, rest = re.split(rb"[\r\n]", rest + said)
         for line in whole:

@@ -2,9 +2,9 @@
 bindings.
 
 Plays into sinks that keep time and drop late pictures as a video window does, but show nothing. dashdemux2's
-BUFFERING is 100 % at 30 s of media, for which nobody would wait: this player begins with two seconds, and
-gathers as much again when no picture was there. Takes ``start``, ``pause``, ``resume`` and ``stop`` on stdin;
-how it is set up is in the file that is its one argument.
+BUFFERING is 100 % at 30 s of media, longer than any viewer waits: this player begins with two seconds, and
+gathers as much again after a stall. Accepts ``start``, ``pause``, ``resume`` and ``stop`` on stdin; its
+settings are in the file that is its one argument.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from player_line import STALL_S  # noqa: E402
 
 ELEMENTS = ["playbin3", "dashdemux2", "qtdemux", "h264parse", "aacparse", "avdec_h264", "avdec_aac"]
 GATHERED_S = 2.0
-"""What it holds when it begins to play, and goes on after a stall; as playbin of a file over HTTP."""
+"""Media that it holds when it begins to play, and resumes after a stall; as playbin of a file over HTTP."""
 LOOK_MS = 50
 
 
 class DashPlayer(GstPlayer):
-    """A playbin3, of which dashdemux2 chooses the levels."""
+    """A playbin3; dashdemux2 chooses its levels."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
         super().__init__(Gst.ElementFactory.make("playbin3"))
@@ -56,7 +56,7 @@ class DashPlayer(GstPlayer):
         GLib.timeout_add(LOOK_MS, self._look)
 
     def pause(self) -> None:
-        """The server is not told: it is asked for nothing once the queue is full."""
+        """The server gets no message: requests end once the queue is full."""
         self.is_held = True
         super().pause()
 
@@ -87,7 +87,7 @@ class DashPlayer(GstPlayer):
         return float(self.demuxer.get_property("current-level-time-video") / 1e9)
 
     def _look(self) -> bool:
-        """Whether play is to go on, or to wait."""
+        """Returns whether play is to go on, or to wait."""
         now_s = time.monotonic()
         if self.is_held:
             return True

@@ -24,7 +24,7 @@ ELEMENTS = ["playbin", "souphttpsrc", "queue2", "qtdemux", "h264parse", "aacpars
 
 
 class Player(GstPlayer):
-    """A playbin, what its sinks show, and its stalls."""
+    """A playbin, the output of its sinks, and its stalls."""
 
     def __init__(self) -> None:
         super().__init__(Gst.ElementFactory.make("playbin"))
@@ -35,7 +35,7 @@ class Player(GstPlayer):
         self.is_stalled = False
         self.stalls = 0
         self.stalled_at_s = 0.0
-        #: When something came last, or was asked for.
+        #: Time of the last data, or of the last request.
         self.heard_s = 0.0
         self.source: Any = None
         self.queue: Any = None
@@ -48,12 +48,12 @@ class Player(GstPlayer):
         self.pipeline.connect("deep-element-added", self._added)
 
     def play(self) -> None:
-        """What comes is decoded up to the first frame, and shown when enough waits."""
+        """Arriving data is decoded up to the first frame, and shown once enough is buffered."""
         self.heard_s = self.requested_s
         self.pipeline.set_state(Gst.State.PAUSED)
 
     def pause(self) -> None:
-        """The server is not told: TCP's window holds it once the queues are full."""
+        """The server gets no message: TCP's window holds it once the queues are full."""
         self.is_held = True
         super().pause()
 
@@ -115,7 +115,8 @@ class Player(GstPlayer):
                 self.pipeline.set_state(Gst.State.PLAYING)
 
     def _say_stall(self, until_s: float, *, is_end: bool = False) -> None:
-        """BUFFERING also falls below 100 % for a millisecond or two now and then: nobody sees that."""
+        """BUFFERING also falls below 100 % for a millisecond or two now and then: such stalls are
+        invisible."""
         lasted_s = until_s - self.stalled_at_s
         if self.is_stalled and lasted_s > STALL_S:
             self.stalls += 1
@@ -124,17 +125,17 @@ class Player(GstPlayer):
                 self.say("resume", lasted_s, "s", "BUFFERING 100 %: how long it stalled", at_s=until_s)
 
     def _is_silent(self) -> bool:
-        """Nothing has come for as long as souphttpsrc waits, 15 s. What fails sooner and is not stalled, a
-        refusal or a file that cannot be played, is no want of media."""
+        """Nothing has arrived for as long as souphttpsrc waits, 15 s. An earlier failure without a stall, a
+        refusal or an unplayable file, is no lack of media."""
         if self.source is None:
             return False
         return bool(time.monotonic() - self.heard_s >= self.source.get_property("timeout"))
 
     def erred(self, why: str) -> None:
-        """An error while it waits for media is how the link looks to its viewer (souphttpsrc gives up when
-        nothing came for 15 s and tries do not help), and no fault of the trial: it shows nothing at all, or
-        stalls to the end. Silence is no sign later, or while it is held: all may have come, and full queues
-        ask for nothing."""
+        """An error while it waits for media is how the link looks to its viewer (souphttpsrc gives up after
+        15 s without data and failed retries), and no fault of the trial: it shows nothing at all, or stalls
+        to the end. Silence is no sign later, or while it is held: all data may have arrived, and full queues
+        request nothing."""
         has_nothing = not self.shown and not self.is_held
         if self.is_stalled or (has_nothing and self._is_silent()):
             self._say_stall(time.monotonic(), is_end=True)

@@ -1,4 +1,4 @@
-"""What our players on GStreamer have in common: a pipeline that is told what to do, its sinks, its end.
+"""Common part of our players on GStreamer: a pipeline under commands, its sinks, its end.
 
 Copied beside the script that uses it. Runs by the system's python3, which has GStreamer's bindings.
 """
@@ -28,8 +28,7 @@ MAX_LATENESS_NS = 5_000_000
 class GstPlayer:
     """A pipeline and the sinks at its ends.
 
-    It is told to start, to pause, to resume and to stop, and says what there is to count once a second and at
-    its end.
+    It accepts start, pause, resume and stop, and reports its counters once a second and at its end.
     """
 
     def __init__(self, pipeline: Any) -> None:
@@ -38,7 +37,7 @@ class GstPlayer:
         self.status = 0
         self.requested_s = 0.0
         self.shown = 0
-        #: By what they show, or how that is encoded.
+        #: Sinks by the media that they show, or by its encoding.
         self.sinks: dict[str, Any] = {}
         self.pipeline = pipeline
         bus = pipeline.get_bus()
@@ -71,7 +70,7 @@ class GstPlayer:
         self.end("stopped")
 
     def sample(self) -> None:
-        """Says what there is to count, beside what the sinks rendered."""
+        """Reports counters besides those of the sinks."""
         raise NotImplementedError
 
     def message(self, message: Any) -> None:
@@ -92,7 +91,7 @@ class GstPlayer:
         self.loop.quit()
 
     def erred(self, why: str) -> None:
-        """What GStreamer calls an error: one of the trial, but for players that know better."""
+        """Handles an error of GStreamer: one of the trial, unless a player overrides this."""
         self.fail(why)
 
     def add_sink(self, which: str, sink: Any, shown: Callable[..., None] | None = None) -> None:
@@ -138,13 +137,13 @@ def ready(elements: Iterable[str]) -> bool:
 
 
 def drop_late(sink: Any) -> None:
-    """Has a sink drop what comes too late to be shown."""
+    """Makes a sink drop frames that arrive too late to be shown."""
     sink.set_property("qos", True)
     sink.set_property("max-lateness", MAX_LATENESS_NS)
 
 
 def run(player: GstPlayer) -> int:
-    """Does what is said on stdin until the player has ended: its exit status."""
+    """Executes commands from stdin until the player has ended; returns its exit status."""
 
     def told(channel: Any, _condition: Any) -> bool:
         said = os.read(channel, 4096)
@@ -152,7 +151,7 @@ def run(player: GstPlayer) -> int:
             player.stop()
         for words in commands(said):
             if words["cmd"] == "start":
-                # The start itself comes later: at t0 plus the flow's own start.
+                # The start itself follows later: at t0 plus the flow's own start.
                 wait_ns = max(0, words["start_monotonic_ns"] - time.monotonic_ns())
                 GLib.timeout_add(wait_ns // 1_000_000, player.start)
             else:

@@ -111,7 +111,7 @@ class Player(GstPlayer):
         self.say("total_freezes_duration", self.frozen_s, "s")
 
     def _sessions(self) -> None:
-        """What rtpsession counts of each remote source (webrtc-stats: inbound-rtp)."""
+        """Reads rtpsession's counters of each remote source (webrtc-stats: inbound-rtp)."""
         packets = octets = 0
         for number in sorted({session for session, _ in self.buffers}):
             session = self.manager.emit("get-internal-session", number)

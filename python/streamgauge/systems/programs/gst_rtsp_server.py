@@ -2,7 +2,7 @@
 
 Serves ``STREAMGAUGE_MEDIA`` (MP4 with H.264 and, if there is sound, AAC) at
 ``rtsp://STREAMGAUGE_SERVER:STREAMGAUGE_PORT/clip``, paced in real time, without any response to congestion.
-Writes what the player's RTCP receiver reports say to ``STREAMGAUGE_EVENTS`` once a second.
+Writes the player's RTCP receiver reports to ``STREAMGAUGE_EVENTS`` once a second.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PAYLOADERS = {
 
 
 def launch_line(media: str) -> str:
-    """The bin that feeds the payloaders, one a stream of the file."""
+    """Returns the bin that feeds the payloaders, one a stream of the file."""
     found = GstPbutils.Discoverer.new(5 * Gst.SECOND).discover_uri(Path(media).as_uri())
     branches = []
     for n, stream in enumerate([*found.get_video_streams(), *found.get_audio_streams()]):
@@ -40,7 +40,8 @@ def launch_line(media: str) -> str:
 
 
 def report(media: Any, events: Events) -> bool:
-    """The receiver reports of every stream, as the sender sees them (webrtc-stats: remote-inbound-rtp)."""
+    """Returns the receiver reports of every stream, as the sender sees them (webrtc-stats:
+    remote-inbound-rtp)."""
     for n in range(media.n_streams()):
         session = media.get_stream(n).get_rtpsession()
         if session is None:

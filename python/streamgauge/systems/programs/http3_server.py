@@ -1,8 +1,8 @@
 """A server of files by HTTP/3, on aioquic. Runs by the Python that StreamGauge runs by, which has aioquic.
 
 Serves ``STREAMGAUGE_MEDIA`` on ``STREAMGAUGE_SERVER:STREAMGAUGE_PORT`` with the certificate in
-``STREAMGAUGE_SHARED``, and writes an access log of the form that nginx's has here. An answer is over when the
-client has acknowledged all of it: what is sent waits in the server's own memory, and not in the kernel's.
+``STREAMGAUGE_SHARED``, and writes an access log of the form that nginx's has here. An answer is over once the
+client has acknowledged all of it: unsent data waits in the server's own memory, and not in the kernel's.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class Server(QuicConnectionProtocol):
         task.add_done_callback(self.tasks.discard)
 
     def _found(self, method: str, target: str) -> tuple[int, bytes, str]:
-        """Status, body and type of what is asked for; nothing outside the folder is."""
+        """Returns status, body and type of a request; files outside the folder are not found."""
         if method == "OPTIONS":
             return 204, b"", "text/plain"
         name = target.partition("?")[0].removeprefix("/")
@@ -116,7 +116,7 @@ class Server(QuicConnectionProtocol):
 
     async def _log(self, stream: int, told: dict[str, Any], asked_s: float) -> None:
         """Writes an answer's line when it is over, or when the server is asked to end."""
-        # aioquic tells nobody when a stream has been acknowledged: it then has it no more.
+        # aioquic gives no notice of an acknowledged stream: the stream then disappears from this table.
         streams = self._quic._streams
         is_whole = False
         with contextlib.suppress(asyncio.CancelledError):

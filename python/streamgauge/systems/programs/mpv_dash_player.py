@@ -1,7 +1,7 @@
 """mpv without a window or a loudspeaker, on DASH. Runs by the system's python3.
 
-mpv does not adapt: it plays the level that it was told to, the highest or the lowest. What its IPC says of
-its cache and of its stalls goes to ``STREAMGAUGE_EVENTS``; SIGINT ends it.
+mpv does not adapt: it plays the level of its settings, the highest or the lowest. Its IPC's reports on its
+cache and its stalls are written to ``STREAMGAUGE_EVENTS``; SIGINT ends it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from player_line import STALL_S, Events, levels
 
 COMMAND = ["mpv", "--no-config", "--vo=null", "--ao=null", "--no-terminal", "--idle=no", "--tls-verify=no"]
 BITRATE = {"default": "max", "highest": "max", "lowest": "min"}
-# mpv's property, and what is said of it each time that it is another.
+# mpv's property, and the event at each of its changes.
 PROPERTIES = {
     "demuxer-cache-duration": ("buffer", "s", "demuxer-cache-duration"),
     "frame-drop-count": ("frames_dropped", "1", "frame-drop-count: at the output"),
@@ -33,7 +33,7 @@ OPEN_S = 5.0
 
 
 class Watch:
-    """What mpv's events say, with the time at which they came (CLOCK_MONOTONIC, s)."""
+    """State from mpv's events, with the time of their arrival (CLOCK_MONOTONIC, s)."""
 
     def __init__(self, say: Events, requested_s: float) -> None:
         self.say = say.say
@@ -79,12 +79,12 @@ class Watch:
             if lasted_s > STALL_S:
                 self.stalls += 1
                 self.say("stall", reason="paused-for-cache", at_s=self.stalled_at_s)
-                self.say("resume", lasted_s, "s", "how long it stalled", at_s=now_s)
+                self.say("resume", lasted_s, "s", "length of the stall", at_s=now_s)
                 self.say("stall_count", self.stalls, "1", at_s=now_s)
             self.stalled_at_s = None
 
     def over(self, now_s: float) -> None:
-        """At its end a stall that goes on is told."""
+        """At its end an open stall is reported."""
         if self.stalled_at_s is not None and now_s - self.stalled_at_s > STALL_S:
             self.say("stall", reason="paused-for-cache, to the end", at_s=self.stalled_at_s)
 
@@ -116,7 +116,7 @@ def main() -> int:
     events.say("play_requested")
     rates = [one["bit_rate_bps"] for one in levels()]
     rate = rates[0] if settings["rule"] == "lowest" else rates[-1]
-    events.say("level_changed", rate, "bit/s", "what it was told to play")
+    events.say("level_changed", rate, "bit/s", "the level that its settings ask for")
     watch = Watch(events, time.monotonic())
     player = subprocess.Popen([*command, settings["url"]["dash"]], stdin=subprocess.DEVNULL)
     wire = connect(path, player)
@@ -124,7 +124,7 @@ def main() -> int:
         for number, name in enumerate((*PROPERTIES, *WATCHED), 1):
             wire.sendall(json.dumps({"command": ["observe_property", number, name]}).encode() + b"\n")
         rest = b""
-        # SIGINT is its whole group's: mpv ends by it, and so does what we read.
+        # SIGINT reaches its whole group: it ends mpv, and thereby this loop.
         while said := wire.recv(65_536):
             *lines, rest = (rest + said).split(b"\n")
             for line in lines:

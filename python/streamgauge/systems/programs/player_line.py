@@ -1,4 +1,4 @@
-"""What our scripts have in common: the events file, and the line on which players are told what to do.
+"""Common part of our scripts: the events file, and the line of commands to players.
 
 Copied beside the script that uses it. Needs nothing but the standard library.
 """
@@ -40,7 +40,7 @@ class Events:
 
 @contextmanager
 def first_structure(caps: Any) -> Iterator[Any]:
-    """What GStreamer's caps (Gst.Caps) say of their first kind of media, to be read within the ``with``.
+    """Yields the first structure of GStreamer's caps (Gst.Caps), to be read within the ``with``.
 
     From 1.26 on (Debian 13) GStreamer's bindings lend it no other way; those of 1.22 (Debian 12) give it.
     """
@@ -53,17 +53,17 @@ def first_structure(caps: Any) -> Iterator[Any]:
 
 
 def levels() -> list[dict[str, Any]]:
-    """Those of the flow's presentation, of pictures, from the lowest rate up."""
+    """Returns those of the flow's presentation, of pictures, from the lowest rate up."""
     file = Path(os.environ["STREAMGAUGE_MEDIA"]) / "presentation.json"
     told = json.loads(file.read_text(encoding="utf-8"))
     return [one for one in told["representations"] if one["kind"] == "video"]
 
 
 def url() -> str:
-    """Of the clip, as the server has it."""
+    """Returns the address of the clip on the server."""
     return f"http://{os.environ['STREAMGAUGE_SERVER']}:{os.environ['STREAMGAUGE_PORT']}/clip.mp4"
 
 
 def commands(said: bytes) -> list[dict[str, object]]:
-    """The lines of JSON that came at once."""
+    """Returns the lines of JSON that arrived together."""
     return [json.loads(line) for line in said.splitlines()]

@@ -1,7 +1,7 @@
 """VLC without a window or a loudspeaker, on DASH. Runs by the system's python3.
 
-Watches VLC's own counters by its HTTP interface on loopback, ten times a second: a stall is when the time of
-play stands still for longer than 0.1 s. SIGINT ends it; what it says goes to ``STREAMGAUGE_EVENTS``.
+Polls VLC's own counters by its HTTP interface on loopback, ten times a second: a stall is a playing time that
+does not advance for longer than 0.1 s. SIGINT ends it; its reports are written to ``STREAMGAUGE_EVENTS``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ COMMAND += ["--extraintf", "http", "--http-host", "127.0.0.1", "--play-and-exit"
 PASSWORD = "streamgauge"
 PERIOD_S = 0.1
 SAMPLE_S = 0.5
-# Of its status: what is said of it.
+# Keys of its status, with the names of their events.
 COUNTERS = {
     "displayedpictures": ("frames_rendered", "1", "displayedpictures"),
     "lostpictures": ("frames_dropped", "1", "lostpictures: too late"),
@@ -34,7 +34,7 @@ COUNTERS = {
 
 
 class Watch:
-    """What VLC's status says, with the time at which it was asked (CLOCK_MONOTONIC, s)."""
+    """State from VLC's status, with the time of the request (CLOCK_MONOTONIC, s)."""
 
     def __init__(self, say: Events, requested_s: float) -> None:
         self.say = say.say

@@ -9,6 +9,7 @@ function makePlayer(video, settings, tell) {
     useNetworkInformation: false,
     preferNetworkInformationBandwidth: false,
   };
+  if (settings.dropped_frames === "off") abr.droppedFrames = false;
   if (settings.initial_bps !== null) abr.defaultBandwidthEstimate = settings.initial_bps;
   if (settings.safety_factor !== null) abr.bandwidthUpgradeTarget = settings.safety_factor;
   const streaming = {};

@@ -1,4 +1,4 @@
-"""The matrix in three sentences that stand by themselves: for the viewer, for the neighbours, for both."""
+"""Describes the matrix in three sentences: for the viewer, for the neighbours, for both."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from streamgauge.matrix.judged import OVERALL, JudgedKind, JudgedMatrix
 __all__ = ["SENTENCES_NEED", "MatrixSentence", "answering", "beaten_in_both", "sentences"]
 
 SENTENCES_NEED = (
-    "Too little was run to say which is best: two valid trials are needed, of one kind of scenario or of all "
-    "with congestion."
+    "No ranking without two valid trials of one kind of scenario, or of all kinds with congestion."
 )
 _MODE = {"sim": "simulated", "emu": "emulated"}
 _BOTH = ("shown_rate", "harm")
@@ -22,7 +21,7 @@ _FEW = 4
 
 @dataclass(frozen=True)
 class MatrixSentence:
-    """A sentence with where its evidence stands on the page."""
+    """A sentence with the place of its evidence on the page."""
 
     text: str
     basis: str
@@ -34,8 +33,8 @@ class MatrixSentence:
 
 
 def sentences(found: JudgedMatrix) -> list[MatrixSentence]:
-    """The three sentences, of all kinds with congestion or of the one that was run; none where single trials
-    were, or kinds that cannot be one."""
+    """Returns the three sentences, of all kinds with congestion or of the one that was run; none where single
+    trials were, or kinds that cannot be one."""
     block = answering(found)
     if block is None or block.n < 2:
         return []
@@ -44,8 +43,8 @@ def sentences(found: JudgedMatrix) -> list[MatrixSentence]:
 
 
 def answering(found: JudgedMatrix) -> JudgedKind | None:
-    """What the sentences are of: all kinds with congestion, or the one that was run; None if there is no such
-    thing."""
+    """Returns the subject of the sentences: all kinds with congestion, or the one that was run; None without
+    one."""
     overall = found.of(OVERALL, found.main)
     if overall is not None:
         return overall
@@ -55,7 +54,7 @@ def answering(found: JudgedMatrix) -> JudgedKind | None:
 
 
 def _evidence(block: JudgedKind, of_all: str) -> str:
-    """Where on the page: the part of all kinds, or that of the one."""
+    """Returns where on the page: the part of all kinds, or that of the one."""
     return of_all if block.kind.name == OVERALL else f"kind-{block.kind.name}"
 
 
@@ -64,20 +63,20 @@ def _viewer(found: JudgedMatrix, overall: JudgedKind) -> MatrixSentence | None:
     if len(rows) < 2:
         return None
     if not overall.tells_apart("shown_rate"):
-        text = f"It is not decided with which system a viewer sees most of the film ({_span(rows)})"
+        text = f"No system shows more of the film than the others beyond doubt ({_span(rows)})"
         return MatrixSentence(f"{text}.", _basis(found, overall, "shown_rate"), _evidence(overall, "overall"))
     first = [row for row in rows if row.rank == 1]
     text = f"A viewer sees most of the film with {_tied(found, first)}"
     steady = [row for row in overall.ordered("frozen_share") if row.rank == 1]
     both = [row for row in first if row.subject in {one.subject for one in steady}]
     if both:
-        text += f", and no picture is steadier than that of {_few(found, both).replace('others', 'of them')}"
+        text += f", and least freezing has {_few(found, both).replace('others', 'of them')}"
     elif steady:
         still = [mine for row in first if (mine := overall.row(row.subject, "frozen_share")) is not None]
         if still and len(still) <= _FEW:
             times = listed([say_value(row) for row in still])
-            text += f", but then the picture stands still for {times} of the time"
-        text += f"; the steadiest picture is that of {_tied(found, steady)}"
+            text += f", but the picture is frozen for {times} of the time"
+        text += f"; least freezing has {_tied(found, steady)}"
     return MatrixSentence(
         f"{text}.", _basis(found, overall, "shown_rate", "frozen_share"), _evidence(overall, "overall")
     )
@@ -88,7 +87,7 @@ def _neighbours(found: JudgedMatrix, overall: JudgedKind) -> MatrixSentence | No
     if len(rows) < 2:
         return None
     if not overall.tells_apart("harm"):
-        text = f"It is not decided to which system neighbours lose least ({_span(rows)})"
+        text = f"No system does less harm to neighbours than the others beyond doubt ({_span(rows)})"
         return MatrixSentence(f"{text}.", _basis(found, overall, "harm"), _evidence(overall, "neighbours"))
     text = f"Neighbours lose least to {_tied(found, [row for row in rows if row.rank == 1])}"
     greedy = [row for row in rows if overall.row(row.subject, "shown_rate") is None]
@@ -102,10 +101,12 @@ def _neighbours(found: JudgedMatrix, overall: JudgedKind) -> MatrixSentence | No
     more = [row for row in others if reference.subject in row.beaten_by]
     alike = [row for row in others if row not in less and row not in more]
     text += (
-        f"; held against a {found.label(reference.subject)} in the same place ({say_value(reference)} of "
+        f"; compared with a {found.label(reference.subject)} in the same place ({say_value(reference)} of "
         f"their goodput), {len(less) or 'none'} of {len(others)} systems take less beyond doubt"
     )
-    text += f", {_names(found, alike)} cannot be told from it" if alike else ""
+    if alike:
+        verb = "does" if len(alike) == 1 else "do"
+        text += f", {_names(found, alike)} {verb} not differ beyond doubt"
     text += (
         f", and {_names(found, more)} {'takes' if len(more) == 1 else 'take'} more"
         if more
@@ -119,7 +120,7 @@ def _both(found: JudgedMatrix, overall: JudgedKind) -> MatrixSentence | None:
     if len(rows) < 2:
         return None
     if not (overall.tells_apart("shown_rate") and overall.tells_apart("harm")):
-        text = "No winner on both is decided"
+        text = "No winner on both metrics"
         return MatrixSentence(f"{text}.", _basis(found, overall, *_BOTH), _evidence(overall, "front"))
     beaten = beaten_in_both(overall)
     left = [row for row in rows if row.subject not in beaten]
@@ -130,12 +131,12 @@ def _both(found: JudgedMatrix, overall: JudgedKind) -> MatrixSentence | None:
         return f"{found.label(row.subject)} ({say_value(row)} seen, {say_value(harm)} harm)"
 
     if len(left) == 1:
-        text = f"{pair(left[0])} is best for viewer and neighbours: it beats every other in both"
+        text = f"{pair(left[0])} is best for viewer and neighbours: it beats every other on both metrics"
         return MatrixSentence(f"{text}.", _basis(found, overall, *_BOTH), _evidence(overall, "front"))
     between = f" over {_names(found, left[1:-1])}" if len(left) > 2 else ""
     text = (
-        f"Nobody is best for viewer and neighbours: from {pair(left[0])}{between} to {pair(left[-1])} none "
-        "is beaten in both by another"
+        f"No system is best for viewer and neighbours: from {pair(left[0])}{between} to {pair(left[-1])} "
+        "none is worse on both metrics than another"
     )
     if beaten:
         which = [row for row in rows if row.subject in beaten]
@@ -155,9 +156,9 @@ def beaten_in_both(overall: JudgedKind) -> dict[str, str]:
 
 
 def _tied(found: JudgedMatrix, rows: Sequence[ComparedRow]) -> str:
-    """Who is first, each with its value: of many the first alone."""
+    """Returns the first systems, each with its value: of many the first alone."""
     if len(rows) > _FEW:
-        return f"{len(rows)} systems that cannot be told apart, {_told(found, rows[0])} among them"
+        return f"{len(rows)} systems without a difference beyond doubt, {_told(found, rows[0])} among them"
     return listed([_told(found, row) for row in rows])
 
 
@@ -190,7 +191,7 @@ def _basis(found: JudgedMatrix, overall: JudgedKind, *measures: str) -> str:
 
 
 def _kinds_with(found: JudgedMatrix, mode: str, measure: str) -> list[JudgedKind]:
-    """The kinds of `overall` in which a measure is known of any system."""
+    """Returns the kinds of `overall` in which a measure is known of any system."""
     return [
         one
         for one in found.disturbed(mode)
