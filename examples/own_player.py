@@ -48,7 +48,7 @@ def wait_for_media():
     return time.monotonic() - begun
 
 
-say("stall_count", 0, "1", "every stall will be told")
+say("stall_count", 0, "1", "every stall will be reported")
 threading.Thread(target=fetch, daemon=True).start()
 say("playout_start", wait_for_media(), "s")
 due = time.monotonic()

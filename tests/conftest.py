@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +21,27 @@ from streamgauge.scenario import Scenario, load
 from trials_lock import take_own_lock
 
 # The same examples in each run: what fails here fails anywhere. `make test-long` draws anew.
-hypothesis.settings.register_profile("same", derandomize=True)
-hypothesis.settings.register_profile("anew", derandomize=False)
+# A loaded machine is slow: neither an example's time nor the time to draw one is a finding.
+_UNTIMED = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}
+hypothesis.settings.register_profile("same", derandomize=True, **_UNTIMED)
+hypothesis.settings.register_profile("anew", derandomize=False, **_UNTIMED)
 hypothesis.settings.load_profile("same")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Starts one Chromium for a session: Playwright runs once in a process."""
+    sync = pytest.importorskip(
+        "playwright.sync_api", reason="playwright is not here (the extra 'dev'; make setup installs it)"
+    )
+    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if program is None:
+        pytest.skip("no Chromium here (scripts/packages-tests.txt; make test installs it as root)")
+    with sync.sync_playwright() as playwright:
+        # As root, and in a container, Chromium has no sandbox of its own. These pages are ours.
+        started = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield started
+        started.close()
 
 
 @pytest.fixture(scope="session")

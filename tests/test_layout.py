@@ -22,6 +22,8 @@ CRATES = ROOT / "crates"
 # Each room of the package and the rooms that it may import. Those of
 # `OPEN_TO_ALL` may be imported anywhere.
 MAY_IMPORT: dict[str, set[str]] = {
+    "captures": {"campaign", "metrics", "qlog", "record"},
+    "qlog": {"record"},
     "claims": set(),
     "documents": set(),
     "media": set(),
@@ -32,7 +34,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "checks": {"claims", "metrics", "record", "scenario"},
     "emu": {"claims", "media", "record", "scenario", "systems"},
     "campaign": {"checks", "claims", "documents", "emu", "media", "metrics", "record", "scenario", "systems"},
-    "link_command": {"campaign", "claims", "emu", "metrics", "record", "scenario"},
+    "live": {"campaign", "claims", "emu", "scenario", "systems"},
+    "link_command": {"live", "campaign", "claims", "emu", "metrics", "record", "scenario"},
     "compare": {"campaign", "claims", "documents", "metrics", "scenario", "systems"},
     "report": {
         "campaign",
@@ -52,6 +55,29 @@ MAY_IMPORT: dict[str, set[str]] = {
         "campaign",
         "checks",
         "claims",
+        "documents",
+        "metrics",
+        "record",
+        "report",
+        "scenario",
+        "systems",
+    },
+    "infer": {
+        "campaign",
+        "checks",
+        "claims",
+        "documents",
+        "metrics",
+        "paper",
+        "report",
+        "scenario",
+        "systems",
+    },
+    "evaluate": {
+        "campaign",
+        "checks",
+        "claims",
+        "compare",
         "documents",
         "metrics",
         "record",
@@ -85,19 +111,24 @@ MAY_IMPORT: dict[str, set[str]] = {
         "systems",
     },
     "cli": {
+        "live",
         "link_command",
         "calibrate",
         "campaign",
+        "captures",
         "checks",
         "claims",
         "compare",
         "crosscheck",
         "documents",
         "emu",
+        "evaluate",
+        "infer",
         "matrix",
         "media",
         "metrics",
         "paper",
+        "qlog",
         "record",
         "report",
         "scenario",
@@ -263,6 +294,16 @@ def test_rust_uses_are_followed_to_where_a_name_is_defined(tmp_path: Path) -> No
     (between,) = uses_between_siblings(tmp_path).values()
     assert between == {"a": {"b"}, "b": {"a"}}
     assert circle(between) in ("a -> b -> a", "b -> a -> b")
+
+
+def test_text_of_programs_and_files_is_utf_8_whatever_the_locale() -> None:
+    """A locale without it made a copyright sign in ffmpeg's first line an internal error."""
+    found = [
+        file
+        for file in PACKAGE.rglob("*.py")
+        if re.search(r"\b(text|universal_newlines)=True", file.read_text("utf-8"))
+    ]
+    assert found == []
 
 
 def test_contributing_names_every_place() -> None:

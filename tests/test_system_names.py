@@ -17,9 +17,15 @@ ROOMS = sorted(folder.name for folder in PACKAGE.iterdir() if (folder / "__init_
 
 
 def named(source: str) -> list[tuple[int, str]]:
-    """The names of systems that stand in a module as texts, with their lines."""
-    texts = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant))
+    """The names of systems that stand in a module as texts, with their lines; `__all__` is left out."""
+    tree = ast.parse(source)
+    tree.body = [node for node in tree.body if not _lists_names(node)]
+    texts = (node for node in ast.walk(tree) if isinstance(node, ast.Constant))
     return [(text.lineno, text.value) for text in texts if text.value in NAMES]
+
+
+def _lists_names(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Assign) and [ast.unparse(to) for to in node.targets] == ["__all__"]
 
 
 @pytest.mark.parametrize("room", [room for room in ROOMS if room not in OWN])
@@ -54,5 +60,6 @@ def test_what_drives_machines_names_no_system(crate: str) -> None:
 def test_a_name_is_found_where_it_stands() -> None:
     assert named('if machine == "darwin":\n    pass\n') == [(1, "darwin")]
     assert named('"""Of darwin."""\nMACHINES = (\n    "rtp",\n)\n') == [(3, "rtp")]
+    assert named('__all__ = ["darwin"]\n') == []
     assert named_in_rust("use streamgauge_systems::darwin::RTSP;") == ["streamgauge_systems::darwin"]
     assert named_in_rust('if name == "rtp" {}\n#[cfg(test)]\nmod tests { "darwin" }') == ['"rtp"']

@@ -13,7 +13,7 @@ docs/notebook.md is the tour. What each name is stands in ``__init__.pyi``, for 
 
 import importlib
 
-__version__ = "0.1.0"
+__version__ = "0.9.0"
 
 # Where each public name is, looked up when it is first asked for: the program's `--help` imports this package
 # too, and all that is below takes half a second. No name is that of a room, such as `scenario` or `record`:

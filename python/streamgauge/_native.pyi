@@ -15,6 +15,8 @@ MODEL_VERSION: int
 """Goes up whenever the same plan and seed would give another record."""
 CONGESTION_CONTROLS: tuple[str, ...]
 """Congestion controllers of the simulated TCP, by name."""
+CONTROL_MARKS: list[tuple[str, str]]
+"""The feedback of marks that each of them can work with: echo, counts or either."""
 DEFAULT_CONGESTION_CONTROL: str
 """What a connection has whose flow does not choose."""
 HYSTARTS: tuple[str, ...]
@@ -80,7 +82,9 @@ class Contents:
     def add(self, digest: str, content_json: str) -> None:
         """Adds the content that `digest` names, as `Content.save` writes it. Raises MediaError."""
 
-def simulate(plan_json: str, directory: str | PathLike[str], contents: Contents | None = None) -> str:
+def simulate(
+    plan_json: str, directory: str | PathLike[str], contents: Contents | None = None, *, capture: bool = False
+) -> str:
     """Runs a trial in virtual time and returns its summary as JSON.
 
     `plan_json` is a trial's plan (crates/plan/src/trial.rs); `packets.parquet` and `events.parquet` are
@@ -91,6 +95,18 @@ def simulate(plan_json: str, directory: str | PathLike[str], contents: Contents 
         OSError: if the record cannot be written.
     """
 
+def controller_calls() -> list[tuple[int, int]]:
+    """Thread and number of each call into a congestion controller of Python that is under way."""
+
+def simulate_live(
+    plan_json: str, directory: str | PathLike[str], fd: int, pace: float, contents: Contents | None = None
+) -> tuple[str, str]:
+    """As `simulate` with all packets kept, at `pace` seconds of the trial a second, shown and steered over
+    the Unix stream socket `fd`, which it closes (crates/engine/PROTOCOL.md).
+
+    Returns the summary and the list of what was changed, both as JSON.
+    """
+
 def simulate_in_memory(
     plan_json: str, contents: Contents | None = None
 ) -> tuple[str, list[tuple[str, NDArray[Any]]], list[_Saying]]:
@@ -99,6 +115,71 @@ def simulate_in_memory(
 
     Raises:
         ScenarioError: if the plan cannot be run.
+    """
+
+def survey_capture(path: str | PathLike[str]) -> str:
+    """A first look at a capture: `{"interfaces", "places": [index, index] or null, "has_copies"}` (JSON).
+
+    Raises:
+        CaptureFileError: it cannot be read, or is no capture.
+    """
+
+def analyse_capture(path: str | PathLike[str], only: int | None = None, at: str | None = None) -> str:
+    """The figures of one capture: `{"capture", "flows"}` (JSON); docs/captures.md has their keys. `only` is
+    the index of the interface that is read, `at` "sender", "receiver" or None.
+
+    Raises:
+        CaptureFileError: it cannot be read, or is no capture.
+    """
+
+def match_captures(
+    a: tuple[str | PathLike[str], int | None],
+    b: tuple[str | PathLike[str], int | None],
+    base_delay_s: float | None = None,
+    without: str | None = None,
+) -> tuple[str, list[bytes]]:
+    """The figures as `analyse_captures` returns them, and its packets as little-endian columns: when each
+    passed the sender's capture and the receiver's (i64, ns on the first clock; 0 for never), its number
+    among the IP packets of the sender's capture (u64; of one that this missed, of the receiver's), fate (u8:
+    delivered, lost, not captured, open, not captured before, duplicated), direction (u8: 1 from `a` to `b`).
+    `without` is a mechanism that judges leave out.
+
+    Raises:
+        CaptureFileError: one cannot be read, is no capture, or both have too few packets in common.
+    """
+
+def analyse_captures(
+    a: tuple[str | PathLike[str], int | None],
+    b: tuple[str | PathLike[str], int | None],
+    at: str | None = None,
+    base_delay_s: float | None = None,
+    renamed: Sequence[tuple[str, str]] = (),
+) -> str:
+    """The figures of two captures of one path: `{"captures", "flows", "path", "translated"}` (JSON).
+
+    Each is a file and the index of the interface that is read, or None. `base_delay_s` is the least one-way
+    delay in the direction of most payload, if it is known. `renamed` are ends of the second by their names in
+    the first. Without any, translation is looked for where both have nothing in common.
+
+    Raises:
+        CaptureFileError: one cannot be read, is no capture, or both have too few packets in common.
+    """
+
+def record_captures(
+    a: tuple[str | PathLike[str], int | None],
+    b: tuple[str | PathLike[str], int | None],
+    into: tuple[str | PathLike[str], str | None],
+    at: str | None = None,
+    base_delay_s: float | None = None,
+    renamed: Sequence[tuple[str, str]] = (),
+) -> str:
+    """As `analyse_captures`, and writes the packets of a record without a plan into a folder. The JSON has
+    `record` besides: `{"legend", "rows", "zero_ns", "duration_ns", "flows", "others", "delay_is_known"}`.
+    `into` has the folder, and a text: flows with it in their names have a name in the record.
+
+    Raises:
+        CaptureFileError: as `analyse_captures`.
+        OSError: the packets cannot be written.
     """
 
 def legend(plan_json: str) -> str:

@@ -6,7 +6,10 @@ cannot do.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+
+_RUST_NUMBER = re.compile(r"\(os error (\d+)\)$")
 
 
 class StreamGaugeError(Exception):
@@ -47,6 +50,10 @@ class RecordError(StreamGaugeError):
     """A record that is missing, damaged or of an unknown version."""
 
 
+class CaptureFileError(StreamGaugeError):
+    """A packet capture that cannot be read, or two that cannot be matched."""
+
+
 class MediaError(StreamGaugeError):
     """A clip that is missing or cannot be encoded."""
 
@@ -63,3 +70,10 @@ class CannotRunError(StreamGaugeError):
 
 class DoubtWarning(UserWarning):
     """Input that can be used, and is probably not what was meant."""
+
+
+def errno_of(error: OSError) -> int | None:
+    """Returns the error's number; libraries in Rust (polars) leave it in the text alone."""
+    if error.errno is None and (found := _RUST_NUMBER.search(str(error))) is not None:
+        return int(found[1])
+    return error.errno

@@ -9,7 +9,7 @@ import os
 import stat
 from pathlib import Path
 
-__all__ = ["UnfitInputError", "read_input"]
+__all__ = ["UnfitInputError", "read_bytes", "read_input"]
 
 _KINDS = {
     stat.S_IFIFO: "a pipe",
@@ -28,6 +28,11 @@ def read_input(path: Path, largest: int) -> str:
 
     Raises UnfitInputError for what is no such file, OSError and UnicodeDecodeError as `Path.read_text` does.
     """
+    return read_bytes(path, largest).decode("utf-8")
+
+
+def read_bytes(path: Path, largest: int) -> bytes:
+    """Reads a file of at most `largest` bytes. Raises UnfitInputError for what is none, and OSError."""
     # Not to be kept waiting by the opening of a pipe that nobody writes to.
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
     with open(descriptor, "rb") as source:  # noqa: PTH123
@@ -37,4 +42,4 @@ def read_input(path: Path, largest: int) -> str:
         data = source.read(largest + 1)
     if len(data) > largest:
         raise UnfitInputError(f"has more than {largest / 1e6:g} MB")
-    return data.decode("utf-8")
+    return data

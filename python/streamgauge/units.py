@@ -67,6 +67,8 @@ _USUAL_SLIPS = {
     "bdp": "BDP",
 }
 _MAX_DIGITS = 18
+_MOST = 9 * 10**18
+"""Of the base unit: what plans and records have 64 bits for."""
 
 
 class UnitError(ValueError):
@@ -136,7 +138,11 @@ class Quantity:
             raise UnitError(f"{text.strip()!r} has more than {_MAX_DIGITS} digits")
         with localcontext() as context:
             context.prec = 60
-            return cls._checked(Decimal(number) * cls.units[unit], text.strip())
+            amount = cls._checked(Decimal(number) * cls.units[unit], text.strip())
+        if amount > _MOST:
+            base = next(iter(cls.units))
+            raise UnitError(f"{text.strip()!r} is too much; a {cls.noun} is {_MOST:,} {base} at most")
+        return amount
 
     @classmethod
     def _checked(cls, amount: Decimal, text: str) -> Decimal:

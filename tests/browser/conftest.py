@@ -4,7 +4,6 @@ these tests say so and are left out."""
 from __future__ import annotations
 
 import dataclasses
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -23,27 +22,6 @@ TEN = (
     "dashjs-dynamic", "bba-2", "bola-e", "hlsjs", "shaka", "exoplayer", "robust-mpc", "throughput", "fixed",
     "bola",
 )  # fmt: skip
-
-
-def chromium() -> str:
-    """The browser's path."""
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if found is None:
-        pytest.skip("no Chromium here (scripts/packages-tests.txt; make test installs it as root)")
-    return found
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    sync = pytest.importorskip(
-        "playwright.sync_api", reason="playwright is not here (the extra 'dev'; make setup installs it)"
-    )
-    program = chromium()
-    with sync.sync_playwright() as playwright:
-        # As root, and in a container, Chromium has no sandbox of its own. These pages are ours.
-        started = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        yield started
-        started.close()
 
 
 @pytest.fixture(scope="session")

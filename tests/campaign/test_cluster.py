@@ -164,7 +164,7 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
-    assert f"of {TRIALS} trials are kept in runs; the same command goes on from there" in err
+    assert f"of {TRIALS} trials are kept in runs; the same command resumes" in err
     done = subprocess.run([*command, "--json"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     trials = json.loads(done.stdout)["trials"]
@@ -182,7 +182,7 @@ def test_a_scheduler_that_dies_is_one_error_and_what_is_done_stays(make: Make, t
 
         with connected(own.address) as cluster, pytest.raises(CannotRunError, match="is gone") as said:
             on_cluster(cluster, make(), tmp_path / "out", TRIALS, kill_it)
-    assert "the same command goes on from there" in str(said.value)
+    assert "run the same command, which resumes" in str(said.value)
     assert 5 <= len(list(sweep(tmp_path / "out"))) < TRIALS
 
 

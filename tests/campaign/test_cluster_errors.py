@@ -71,7 +71,7 @@ def test_a_scheduler_that_is_not_there(file: str, capsys: Any, monkeypatch: pyte
     assert told.startswith(
         "streamgauge: --on tcp://127.0.0.1:9: no Dask scheduler answers at tcp://127.0.0.1:9 ("
     )
-    assert told.endswith("start one there with 'dask scheduler', and see that no firewall is between "
+    assert told.endswith("Start one there with 'dask scheduler', and open its port in the firewall "
                          "(docs/cluster.md).\n")  # fmt: skip
     assert len(told.splitlines()) == 1
 
@@ -112,7 +112,7 @@ def test_a_scheduler_without_workers(
 
     monkeypatch.setattr(workers, "_WORKERS_S", 0.5)
     told = refused(capsys, file, "--on", scheduler.address)
-    assert f"the Dask scheduler at {scheduler.address} has no worker; start some with" in told
+    assert f"the Dask scheduler at {scheduler.address} has no worker. Start some with" in told
 
 
 @pytest.mark.parametrize(("text", "has"), [(OTHER_VERSION, "StreamGauge 0.0.7"), (OTHER_MODEL, "(model 3,")])

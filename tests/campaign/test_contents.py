@@ -91,9 +91,7 @@ def test_a_campaign_can_be_moved_and_a_trial_taken_out_with_its_contents(tmp_pat
     with pytest.raises(MediaError) as caught:
         measured(alone)
     digest = clips(record.trial)["one"]["content"]["digest"]
-    assert f"plays content {digest}, which is not here; copy the file content/{digest}.json" in str(
-        caught.value
-    )
+    assert f"plays content {digest}, which is not here. Copy content/{digest}.json" in str(caught.value)
     shutil.copytree(tmp_path / "elsewhere/content", alone / "content")
     assert measured(alone) == before
 

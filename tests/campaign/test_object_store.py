@@ -319,7 +319,7 @@ def test_a_url_wants_a_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.chdir(tmp_path)
     Path("my.yaml").write_text(SHORT)
     assert main(["run", "my.yaml", "--mode", "sim", "--out", "s3://bucket/run-1"]) == 3
-    assert "add --on" in capsys.readouterr().err
+    assert "Add --on" in capsys.readouterr().err
     # A folder's URL is that folder.
     assert main(["run", "my.yaml", "--mode", "sim", "--repeat", "1", "--out", f"file://{tmp_path}/runs"]) == 0
     assert (tmp_path / "runs" / "scenario=test%2Fshort" / "mode=sim" / "seed=1" / "trial.json").exists()

@@ -86,7 +86,7 @@ def test_an_invalid_trial_is_replaced_and_told(make: Make, tmp_path: Path, machi
     assert check.values["throughput.ftp"].interval.mean == pytest.approx(sum(valid) / 3)
 
     page = build(tmp_path, tmp_path / "report.html").read_text()
-    assert page.count(f"(seed {2 + 2 * STEP} stands for it)") == 2
+    assert page.count(f"(replaced by seed {2 + 2 * STEP})") == 2
     assert "in place of 2 invalid trials" in page
 
 

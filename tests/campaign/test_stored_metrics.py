@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from streamgauge.campaign import run, stored
@@ -129,7 +129,6 @@ def bits(metrics: TrialMetrics) -> dict[str, Any]:
 
 
 @given(trials())
-@settings(deadline=None)
 def test_metrics_come_back_to_the_last_bit(metrics: TrialMetrics) -> None:
     with tempfile.TemporaryDirectory() as folder:
         save_metrics(Path(folder), metrics, MEASURE)
@@ -140,7 +139,6 @@ def test_metrics_come_back_to_the_last_bit(metrics: TrialMetrics) -> None:
 
 
 @given(trials())
-@settings(deadline=None)
 def test_the_table_says_what_the_metrics_say(metrics: TrialMetrics) -> None:
     with tempfile.TemporaryDirectory() as folder:
         save_metrics(Path(folder), metrics, MEASURE)

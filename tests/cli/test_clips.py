@@ -72,7 +72,7 @@ def test_a_ladder_is_one_file_of_windows_media_where_its_name_says_so(cli: Cli) 
     other = cli(*asked[:-1], "32kbit/s", "--out", "films/film.wmv")
     assert other.status == 3 and "films/film.wmv is there already, with other content" in other.err
     cut = cli("ladder", "films/film.wmv", "films/film.wmv", "--segment", "1s", "--out", "x.wmv")
-    assert cut.status == 3 and "--segment says where key frames are" in cut.err
+    assert cut.status == 3 and "--segment places key frames" in cut.err
     quiet = cli(*asked[:-1], "16kbit/s", "--out", "quiet.wmv")
     assert quiet.status == 3 and "24 kbit/s of sound or more" in quiet.err and not Path("quiet.wmv").exists()
 
@@ -91,7 +91,7 @@ def test_a_folder_that_holds_something_stays_as_it_is(cli: Cli, tmp_path: Path) 
 
 
 REFUSED = [
-    (("testsrc2",), "one source is no ladder (say its --rates 235k,560k, or name two files or more)"),
+    (("testsrc2",), "one source is no ladder (give its --rates 235k,560k, or name two files or more)"),
     (("testsrc2", "bikes", "--rates", "1M,2M"), "2 sources cannot be encoded as one ladder"),
     (("testsrc2", "--rates", "235,560"), "--rates: 235 has no unit; expected a bit rate"),
     (("testsrc2", "--rates", "2M,1M"), "1000k stands after 2000k; write the rates from the lowest up"),

@@ -83,9 +83,9 @@ def test_a_changed_scenario_goes_to_a_folder_of_its_own(cli: Cli, scenario: Path
 def test_mutants_are_run_and_scored(cli: Cli, scenario: Path) -> None:
     ran = cli("reproduce", str(scenario), "--mutants")
     assert ran.status == 0
-    assert "with the mechanism removed 1 of 1 predicted checks fail" in ran.out
+    assert "of 1 mutants of predicted checks 1 are noticed" in ran.out
     assert "noticed by test/cli sim fills with path.down.rate = 300 kbit/s" in ran.out
-    assert "(mutation score 100 %)" in ran.out
+    assert "(mutation score 100 %; by kind: mechanism 0 of 0, stimulus 1 of 1)" in ran.out
     data = json.loads(cli("reproduce", str(scenario), "--mutants", "--json").out)
     assert data["mutation_score"] == 1.0
     assert data["mutants"][0]["killed"] and data["mutants"][0]["breaks"] == {"path.down.rate": "300 kbit/s"}
@@ -111,7 +111,7 @@ def test_ctrl_c_among_the_mutants_keeps_what_the_run_has(
     ran = cli("reproduce", str(scenario), "--mutants")
     assert ran.status == 130
     assert "pass test/cli sim fills" in ran.out and "mutation score" not in ran.out
-    assert "interrupted" in ran.err and "goes on from there" in ran.err
+    assert "interrupted" in ran.err and "the same command resumes" in ran.err
 
 
 def test_robustness_is_told(cli: Cli, scenario: Path) -> None:
@@ -152,12 +152,12 @@ BAD = [
     (["show", "hessler/*", "--plan", "sim"], "5 scenarios"),
     (["report", "nowhere"], "nowhere: there is no such folder"),
     (
-        ["reproduce", "my.yaml", "--preset", "paper"],
-        "for a whole paper, and 'my.yaml' is none (name one alone: ",
+        ["reproduce", "my.yaml", "--reading", "paper"],
+        "has no reading 'paper'; it has sources",
     ),
     (
-        ["reproduce", "darwin", "--preset", "sauce"],
-        "the paper 'darwin' has no preset 'sauce'; it has paper, source",
+        ["reproduce", "darwin", "--reading", "sauce"],
+        "the paper 'darwin' has no reading 'sauce'; it has sources, paper",
     ),
     (["fly"], "No such command 'fly'"),
 ]
@@ -293,8 +293,8 @@ def test_show_in_words_as_json_and_as_a_plan(cli: Cli) -> None:
     words = cli("show", "hessler/ftp-heavy").out
     assert "1 Mbit/s by CBQ on a device of 100 Mbit/s behind a drop-tail queue of 100 packets" in words
     assert "check HW-3 (input): loss.ftp <= 2 %" in words
-    assert "flow ftp, under test: bulk" in words
-    assert "flow cross, beside it: cbr, rate 150 packets/s, size 1 kB" in words
+    assert "flow ftp, subject: bulk" in words
+    assert "flow cross, cross traffic: cbr, rate 150 packets/s, size 1 kB" in words
     assert "heavy cross traffic, 1.2 Mbit/s" in words
     (data,) = json.loads(cli("show", "hessler/ftp-heavy", "--json").out)
     assert data["flows"]["cross"]["from"] == "router"

@@ -102,10 +102,44 @@ def test_a_limit_on_files_is_an_error_of_the_machine(tmp_path: Path) -> None:
     assert "File too large" in done.stderr and "ulimit -f" in done.stderr
 
 
+def test_a_limit_on_tables_that_polars_writes_is_one_too(tmp_path: Path) -> None:
+    """Its OSError has the number in its text alone."""
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20, 20))
+
+    sweep = ["sweep", "hessler/ftp-no", "--mode", "sim", "--seed", 1, "--over", "path.down.queue=10kB,20kB"]
+    assert _run(*sweep, "--out", tmp_path).returncode == 0
+    done = _run(*sweep, "--out", tmp_path, preexec_fn=limit)
+    assert done.returncode == 4, done.stderr
+    assert "File too large" in done.stderr and "ulimit -f" in done.stderr
+
+
 def test_a_terminal_without_our_signs_gets_others() -> None:
     environment = os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
     done = _run("show", "hessler/ftp-no", env=environment)
     assert done.returncode == 0 and done.stdout.isascii() and done.stderr == ""
+
+
+def test_what_programs_print_is_read_whatever_the_locale() -> None:
+    """Copyright signs stand in the first lines of ffmpeg and mpv."""
+    environment = os.environ | {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    done = _run("doctor", env=environment)
+    assert done.returncode in (0, 4) and "internal error" not in done.stderr, done.stderr
+
+
+def test_a_working_folder_that_is_gone_is_an_error_of_the_machine(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+
+    def leave() -> None:
+        os.chdir(gone)
+        gone.rmdir()
+
+    sweep = ["sweep", "hessler/ftp-no", "--mode", "sim", "--seed", 1, "--over", "path.down.queue=10kB,20kB"]
+    done = _run(*sweep, preexec_fn=leave)
+    told = "streamgauge: the working folder is gone; change to one that is there\n"
+    assert (done.returncode, done.stderr[-len(told) :]) == (4, told)
 
 
 @pytest.mark.parametrize("module", ["typer", "streamgauge.cli.app"])

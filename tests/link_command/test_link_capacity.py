@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from streamgauge.link_command.capacity import bottleneck
 from streamgauge.report.stages import rate_words
@@ -29,7 +29,6 @@ RATES: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("rate", RATES, ids=lambda rate: next(iter(rate)))
-@settings(deadline=None)
 @given(times=st.lists(TIMES, min_size=3, max_size=3))
 def test_spans_add_up(rate: dict[str, Any], times: list[int]) -> None:
     begin, middle, end = sorted(times)

@@ -94,7 +94,7 @@ def test_what_cannot_be_brought(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(CannotRunError, match=r"--with .*/file: there is no such folder"):
         brought_by([laid(tmp_path, {"file": b""}) / "file"])
     for folder in ("/", "/usr", "/usr/bin", "/etc"):
-        with pytest.raises(CannotRunError, match=r"has a /.* of its own; copy .* such as /opt/mine"):
+        with pytest.raises(CannotRunError, match=r"has a /.* of its own. Copy .* such as /opt/mine"):
             brought_by([Path(folder)])
     monkeypatch.setattr(guest_files_module, "JOB_BYTES", 10)
     laid(tmp_path / "small", {"a": bytes(10)})
@@ -107,7 +107,7 @@ def test_without_a_virtual_machine_it_means_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["run", "hessler/ftp-no", "--with", str(tmp_path)]) == 3
-    assert "leave it out, or add --machine virtual" in capsys.readouterr().err
+    assert "remove --with, or add --machine virtual" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("change", ["contents", "name", "gone", "program", "link", "folder"])

@@ -216,10 +216,10 @@ def test_a_lossy_wire_has_the_least_speed() -> None:
     ("options", "said"),
     [
         (["--machine", "moon"], "there is host, and virtual"),
-        (["--machine", "virtual", "--way", "root"], "leave it out"),
+        (["--machine", "virtual", "--way", "root"], "remove --way"),
         (["--machine", "virtual", "--mode", "sim"], "--mode is sim"),
         (["--machine", "virtual:3"], "it is 1, 2, 4"),
-        (["--machine", "virtual", "--jobs", "10000"], "is the most"),
+        (["--machine", "virtual", "--jobs", "10000"], "--jobs at most"),
     ],
 )
 def test_options_that_do_not_go_together(
@@ -236,7 +236,7 @@ def test_options_that_do_not_go_together(
 def test_guests_that_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(virtual, "_free_bytes", lambda: 24 << 30)
     check_room(7)
-    with pytest.raises(CannotRunError, match=r"20 virtual machines .* --jobs \d is the most"):
+    with pytest.raises(CannotRunError, match=r"20 virtual machines .* --jobs at most \d"):
         check_room(20)
 
 

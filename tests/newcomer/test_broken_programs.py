@@ -137,7 +137,7 @@ def test_a_record_outlives_what_its_programs_leave(anybody: Person) -> None:
     why = "; ".join(trial["why"])
     assert "was killed by signal 40 (stderr.log is a symbolic link, which is not followed)" in why
     assert "web-player-hostile-events.jsonl:1: its time is -1" in why
-    assert "web-player-hostile-events.jsonl:4: value is not a finite number" in why
+    assert "web-player-hostile-events.jsonl:3: value -1e+308" in why and "is too large" in why
     record = Path(trial["directory"])
     told = (record / "logs" / "left-out.txt").read_text()
     assert told.splitlines() == json.loads((record / "provenance.json").read_text())["log_remarks"]

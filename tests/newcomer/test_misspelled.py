@@ -254,8 +254,8 @@ WORDS = {
         "ndn://HOST[:PORT]/PATH"
     ),
     "clip carphone videos/clip.mp4": (
-        "clip carphone: no such content; write SOURCE-RATE such as carphone-550k, where SOURCE is one of "
-        "carphone, bikes, bigbuckbunny, testsrc2, or in a scenario a file with a bit rate."
+        "clip carphone: no such content. Write SOURCE-RATE such as carphone-550k, where SOURCE is one of "
+        "carphone, bikes, bigbuckbunny, testsrc2. A scenario may also name a file with a bit rate."
     ),
     "clip testsrc2-550k clip.avi": (
         "a clip is an MP4 file, and 'clip.avi' has another name (end it with .mp4)"

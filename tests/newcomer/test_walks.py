@@ -17,7 +17,7 @@ import pytest
 from stranger import CHECKOUT as ROOT
 from walks import Walk, changed
 
-SYSTEM = Walk.of("extending.md", "## A system", "### What machines have at hand")
+SYSTEM = Walk.of("extending.md", "## A system", "### Parts for machines")
 QUEUE = Walk.of("adding-a-queue.md", "# Adding a queue discipline")
 RULE = Walk.of("abr.md", "## A rule of your own")
 ADAPTER = Walk.of("adapters.md", "## An adapter in code")
@@ -189,6 +189,8 @@ def test_the_pages_name_every_file_and_nothing_but_what_they_need() -> None:
         "crates/path/tests/headdrop.rs",
         "headdrop.yaml",
     ]
+    # Without --test cargo would take the word for the name of a test, and run none of the file.
+    assert "cargo test -p streamgauge-path --test headdrop " in QUEUE.commands[0]
     assert QUEUE.commands[-1].endswith("streamgauge run headdrop.yaml --mode sim")
     # A rule of adaptive bit rate is a file and its line; the crate's `mod` is Rust's.
     assert RULE.files(new=True) == ["crates/systems/src/abr/last.rs", "last.yaml"]
@@ -216,8 +218,8 @@ def test_the_rule_does_what_the_page_says(workspace: Path) -> None:
 @pytest.mark.long
 def test_the_queue_does_what_the_page_says(workspace: Path) -> None:
     ran = cargo(workspace, "test", "-p", "streamgauge-path", "--test", "headdrop")
-    assert "what_has_waited_longest_makes_room ... ok" in ran
-    assert "what_is_sent_is_sent_in_order ... ok" in ran
+    assert "the_oldest_packet_makes_room ... ok" in ran
+    assert "packets_leave_in_order ... ok" in ran
 
 
 @pytest.mark.long

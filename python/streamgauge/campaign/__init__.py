@@ -1,8 +1,8 @@
 """Campaigns: many trials, run, resumed, checked."""
 
 from streamgauge.campaign.layout import scenario_of, sweep, trial_directory
-from streamgauge.campaign.mutants import MutantResult, run_mutants, score
-from streamgauge.campaign.plan import Extra, Job, jobs_for, resume_key, with_dependencies
+from streamgauge.campaign.mutants import MutantResult, by_kind, run_mutants, score
+from streamgauge.campaign.plan import Extra, Job, check_trials, jobs_for, resume_key, with_dependencies
 from streamgauge.campaign.robust import Alternative, Standing, run_alternatives, standings
 from streamgauge.campaign.run import CampaignResult, Progress, run, run_jobs
 from streamgauge.campaign.trial import EmuSettings, Outcome
@@ -17,6 +17,8 @@ __all__ = [
     "Outcome",
     "Progress",
     "Standing",
+    "by_kind",
+    "check_trials",
     "jobs_for",
     "resume_key",
     "run",

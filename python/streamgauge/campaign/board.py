@@ -11,10 +11,10 @@ from streamgauge.emu.holder import Waiting
 
 __all__ = ["Board", "Progress"]
 
-# What a trial costs, s: sim altogether by experience, emu besides its own time.
+# Cost of a trial, s: sim altogether by experience, emu besides its own time.
 _SIM_S, _EMU_EXTRA_S = 0.5, 6.0
 _STEADY_S = 2.0
-"""A rate of less time than that is not told."""
+"""Least time for a rate to be shown."""
 
 
 @dataclass(frozen=True)
@@ -28,15 +28,15 @@ class Progress:
     running: tuple[str, ...] = ()
     """The trials under way, a line each."""
     rate: float | None = None
-    """Trials a second so far, those that were there already left out; ``None`` before it can be told."""
+    """Trials a second so far, without those that existed already; ``None`` before it is known."""
     invalid: int = 0
     """Trials so far that are invalid."""
     waits: bool = False
-    """Nothing goes on until somebody else is done; ``now`` says who that is, and ``left_s`` is ``None``."""
+    """Everything waits for another run; ``now`` names it, and ``left_s`` is ``None``."""
 
 
 class Board:
-    """Keeps count, estimates the time left, tells the caller."""
+    """Keeps count, estimates the time left, calls the caller."""
 
     def __init__(self, jobs: Sequence[Job], tell: Callable[[Progress], None] | None) -> None:
         self.tell = tell
@@ -46,7 +46,7 @@ class Board:
         self.timed = 0
         self.cost_left = sum(map(self._cost, jobs))
         self.emulations_left = sum(job.mode == "emu" for job in jobs)
-        #: Since when everything waits for somebody else, by time.monotonic(), and for how long it did before.
+        #: Start of the current wait for another run, by time.monotonic(), and the length of earlier ones.
         self.waits_since: float | None = None
         self.waited_s = 0.0
         self.began = self._now()
@@ -55,7 +55,7 @@ class Board:
         self.at_once = 1
         #: Wall time for a unit of cost, s: a guess until something has finished.
         self.pace: float | None = None
-        #: Trials under way: since when, and what each said last.
+        #: Trials under way: their start, and the last line of each.
         self.running: dict[Job, tuple[float, str]] = {}
 
     @staticmethod
@@ -67,11 +67,11 @@ class Board:
         return f"{job.scenario.id} {job.mode} seed {job.seed}"
 
     def _now(self) -> float:
-        """A clock that stands while everything waits, s."""
+        """Returns a clock that stops while everything waits, s."""
         return (time.monotonic() if self.waits_since is None else self.waits_since) - self.waited_s
 
     def _waits(self, words: str) -> None:
-        """What was said tells whether everything waits, or goes on."""
+        """Derives from a line whether everything waits, or runs."""
         if isinstance(words, Waiting):
             if self.waits_since is None and len(self.running) <= 1:
                 self.waits_since = time.monotonic()
@@ -93,7 +93,7 @@ class Board:
         self.say(self._name(job))
 
     def said(self, job: Job, words: str) -> None:
-        """It says what it is waiting for."""
+        """Keeps the line on the job's wait."""
         self.running[job] = (self.running[job][0], words)
         self.say(Waiting(f"{self._name(job)} is {words}") if isinstance(words, Waiting) else words)
 
@@ -118,7 +118,7 @@ class Board:
         self.say(self._name(job))
 
     def say(self, now: str) -> None:
-        """Tells how far it is, and what is done or waited for."""
+        """Reports progress, and the current action or wait."""
         self._waits(now)
         if self.tell is None:
             return

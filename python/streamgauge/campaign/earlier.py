@@ -7,7 +7,6 @@ laid out as ever; a scenario that is changed back finds its own there.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,8 @@ from typing import Any, Final
 from streamgauge.campaign.index import Index
 from streamgauge.campaign.layout import seed_of
 from streamgauge.campaign.plan import Job, resume_key, versions_used
+from streamgauge.errors import RecordError
+from streamgauge.record.header import read_trial
 from streamgauge.scenario.recorded import in_todays_words
 from streamgauge.scenario.words import as_written
 from streamgauge.systems.registry import Mode
@@ -24,7 +25,7 @@ __all__ = ["EARLIER", "SetAside", "set_aside"]
 
 EARLIER: Final = "earlier"
 _MOST_SAID = 3
-"""Changes that are told, of many."""
+"""Most changes that are printed."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class SetAside:
         return f"{count} of an earlier {self.scenario} ({self.why}) are kept in {self.directory}"
 
     def to_json(self) -> dict[str, Any]:
-        """Its place in ``streamgauge.run/1``."""
+        """Returns its place in ``streamgauge.run/1``."""
         return {
             "scenario": self.scenario,
             "mode": self.mode,
@@ -83,7 +84,8 @@ def _key(job: Job, seed: int, keys: Mapping[int, str]) -> str:
 
 
 def _trials(folder: Path, index: Index | None = None) -> Iterator[tuple[Path, str]]:
-    """The whole trials in a folder with what each was made from. A damaged one is run again as it is."""
+    """Yields the complete trials in a folder, with the scenario of each. A damaged one is run again as it
+    is."""
     for place in sorted(folder.glob("seed=*")):
         known = None if index is None else index.find(place)
         if known is not None:
@@ -91,14 +93,14 @@ def _trials(folder: Path, index: Index | None = None) -> Iterator[tuple[Path, st
             continue
         file = place / "trial.json"
         try:
-            key = json.loads(file.read_text(encoding="utf-8"))["resume_key"]
-        except (OSError, ValueError, KeyError, TypeError):
+            key = read_trial(file)["resume_key"]
+        except (RecordError, KeyError):
             continue
         yield file.parent, str(key)
 
 
 def _vacant(out: Path, folder: Path) -> Path:
-    """The first ``OUT/earlier/<n>`` that holds nothing of this scenario and mode."""
+    """Returns the first ``OUT/earlier/<n>`` that holds nothing of this scenario and mode."""
     number = 1
     while (out / EARLIER / str(number) / folder.relative_to(out)).exists():
         number += 1
@@ -124,9 +126,9 @@ def _move(places: Iterable[Path], to: Path) -> None:
 
 
 def _why(place: Path, job: Job) -> str:
-    """What is different about a trial's scenario, in words."""
-    trial = json.loads((place / "trial.json").read_text(encoding="utf-8"))
-    then = in_todays_words(trial.get("scenario"))
+    """Returns the differences of a trial's scenario, in words."""
+    trial = read_trial(place / "trial.json")
+    then = in_todays_words(trial.get("scenario") or {})
     now = job.scenario.in_mode(job.mode).normalised()
     keys = [key for key in now if key in ("path", "flows", "until")]
     keys += [key for key in now if key in ("randomize", "host_jitter", "start_phase", "population")]
@@ -140,7 +142,7 @@ def _why(place: Path, job: Job) -> str:
 
 
 def _changes(then: Any, now: Any, at: str) -> Iterator[str]:
-    """Each address at which two scenarios differ, with what was and what is there."""
+    """Yields each address at which two scenarios differ, with the old and the new value."""
     if then == now:
         return
     if isinstance(then, list) and isinstance(now, list) and len(then) == len(now):

@@ -26,11 +26,11 @@ _FLOCK: Final = struct.Struct("hhqqi")
 
 @contextmanager
 def writing(out: Path, jobs: Sequence[Job]) -> Iterator[Index]:
-    """Writes a campaign's jobs into `out`, with its index, while nobody else writes trials of the same
-    scenario, settings and mode there. Those of others may be written at the same time.
+    """Writes a campaign's jobs into `out`, with its index, and locks out other writers of trials of the same
+    scenario, settings and mode. Those of others may be written at the same time.
 
-    Lock and index are those of the folder that holds every set of settings, so that a sweep and a run of one
-    of its points know of each other.
+    Lock and index are those of the folder that holds every set of settings: a sweep and a run of one of its
+    points share them.
 
     Raises CannotRunError if another campaign writes them, or nothing can be written.
     """
@@ -45,7 +45,7 @@ def writing(out: Path, jobs: Sequence[Job]) -> Iterator[Index]:
     finally:
         if lock is not None:
             _free(lock, whole / LOCK)
-        for folder in (out, *out.parents):  # if nothing came of it
+        for folder in (out, *out.parents):  # if nothing was written
             with suppress(OSError):
                 folder.rmdir()
             if folder == whole:
@@ -53,14 +53,14 @@ def writing(out: Path, jobs: Sequence[Job]) -> Iterator[Index]:
 
 
 def _of_all_sets(out: Path, jobs: Sequence[Job]) -> Path:
-    """`out`, or, if it is the folder of what is set in its jobs, the one above all such."""
+    """Returns `out`, or, if it is the folder of its jobs' settings, the one above all such."""
     below = set_folder(jobs[0].set_with).parts if jobs else ()
     return out.parents[len(below) - 1] if below and out.parts[-len(below) :] == below else out
 
 
 def _locked(out: Path, places: Iterable[Path]) -> int | None:
-    """The descriptor of the file of locks, with a byte locked for each place; the kernel frees them whatever
-    becomes of us. ``None`` where there are no such locks."""
+    """Returns the descriptor of the file of locks, with a byte locked for each place; the kernel frees them
+    whatever becomes of us. ``None`` where there are no such locks."""
     try:
         import fcntl
     except ImportError:
@@ -82,7 +82,7 @@ def _locked(out: Path, places: Iterable[Path]) -> int | None:
                 os.close(descriptor)
                 file.unlink(missing_ok=True)
                 return None
-        # Whoever had it before us may have removed the file.
+        # The previous holder may have removed the file.
         with suppress(FileNotFoundError):
             if os.fstat(descriptor).st_ino == file.stat().st_ino:
                 return descriptor
@@ -100,13 +100,13 @@ def _free(descriptor: int, file: Path) -> None:
 
 
 def _byte(out: Path, place: Path) -> int:
-    """The place's byte in the file of locks, which is empty."""
+    """Returns the place's byte in the file of locks, which is empty."""
     name = place.relative_to(out).as_posix().encode()
     return int.from_bytes(hashlib.blake2b(name, digest_size=7).digest())
 
 
 def _owner(descriptor: int, byte: int) -> str:
-    """Which process has a byte locked, as the kernel of Linux tells."""
+    """Returns the process that has a byte locked, as Linux's kernel reports it."""
     import fcntl
 
     if sys.platform != "linux":

@@ -1,8 +1,8 @@
-"""What a campaign's folder holds, in one file beside the trials of all its sets: ``OUT/index.sqlite``.
+"""Contents of a campaign's folder, in one file beside the trials of all its sets: ``OUT/index.sqlite``.
 
-A row a trial: what was read of it, and the size and time of its ``trial.json`` when that was. A row whose
-``trial.json`` is another by now counts for nothing. The trials are the truth: the file may be deleted at any
-time, and is written anew.
+A row a trial: its summary, and the size and time of its ``trial.json`` at that moment. A row with another
+``trial.json`` by now is ignored. The trials are the truth: the file may be deleted at any time, and is
+written anew.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from streamgauge.campaign.stored import SCHEMA
 from streamgauge.checks.readings import READING, Number
 from streamgauge.metrics.result import VERSION as METRICS
 
-__all__ = ["FILE", "Index", "IndexedTrial"]
+__all__ = ["FILE", "Index", "IndexedTrial", "listed_but_gone"]
 
 FILE: Final = "index.sqlite"
 _VERSION: Final = zlib.crc32(f"1 {SCHEMA} {METRICS} {READING}".encode()) & 0x7FFFFFFF
-"""Another one where metrics or what checks read of them are others: then all is read anew."""
+"""Changes with the metrics or the leaves that checks read of them: then all trials are read anew."""
 _WRITE_EVERY_S: Final = 1.0
 
 
@@ -72,6 +72,7 @@ class Index:
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
         self.write()
+        self._forget_gone()
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -94,7 +95,7 @@ class Index:
         return connection
 
     def find(self, directory: Path) -> IndexedTrial | None:
-        """The trial in `directory`, if its row tells of the `trial.json` that is there."""
+        """Returns the trial in `directory`, if its row matches the present `trial.json`."""
         row = self._rows.get(self._place(directory))
         if row is None:
             return None
@@ -108,7 +109,7 @@ class Index:
             return None
 
     def add(self, directory: Path, trial: IndexedTrial) -> None:
-        """Keeps what was read of the trial in `directory`; it is on disk within a second, and by the end."""
+        """Keeps the summary of the trial in `directory`; it is on disk within a second, and by the end."""
         stamp = _stamp(directory)
         if stamp is None:
             return
@@ -121,7 +122,7 @@ class Index:
             self.write()
 
     def write(self) -> None:
-        """Writes what waits."""
+        """Writes pending rows."""
         self._written = time.monotonic()
         if not self._waiting:
             return
@@ -140,8 +141,27 @@ class Index:
             return
         self._waiting.clear()
 
+    def _forget_gone(self) -> None:
+        """Deletes the rows of trials that were moved or removed."""
+        gone = [place for place in self._rows if not (self._out / place).exists()]
+        if self._file is not None and gone:
+            with contextlib.suppress(sqlite3.Error):
+                self._file.executemany("delete from trials where place = ?", [(place,) for place in gone])
+
     def _place(self, directory: Path) -> str:
         return directory.relative_to(self._out).as_posix()
+
+
+def listed_but_gone(file: Path) -> list[Path]:
+    """Returns the trials that an index lists and that are not in its folder; none of an index that cannot be
+    read."""
+    try:
+        with contextlib.closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as index:
+            rows = index.execute("select place from trials order by place").fetchall()
+    except sqlite3.Error:
+        return []
+    places = [file.parent / str(place) for (place,) in rows]
+    return [place for place in places if not place.exists()]
 
 
 def _stamp(directory: Path) -> tuple[int, int] | None:

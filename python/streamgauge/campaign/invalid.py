@@ -1,4 +1,4 @@
-"""What became of trials that are not valid, in a sentence."""
+"""Outcome of invalid trials, in a sentence."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ class Tried(NamedTuple):
 
     seed: int
     replaces: int | None
-    """The seed of the invalid trial for which it stands."""
+    """Seed of the invalid trial that it replaces."""
     valid: bool
     why: Sequence[str]
 
 
 def say_invalid(tried: Iterable[Tried]) -> str:
-    """Of one subject's trials in a scenario and mode, which further seeds stand for invalid ones, and which
-    repetitions have no valid trial; empty if all were valid at once."""
+    """Returns, for one subject's trials in a scenario and mode, the further seeds that replace invalid ones,
+    and the repetitions without a valid trial; empty if all were valid at once."""
     lines: dict[int, list[Tried]] = {}
     for one in sorted(tried, key=lambda one: (one.replaces is not None, one.seed)):
         lines.setdefault(one.seed if one.replaces is None else one.replaces, []).append(one)
@@ -55,7 +55,7 @@ def say_invalid(tried: Iterable[Tried]) -> str:
 
 
 def say_tried(outcomes: Iterable[Outcome]) -> list[str]:
-    """The same of one scenario's trials in a mode that ran; one line or none."""
+    """Returns the same of one scenario's trials in a mode that ran; one line or none."""
     said = say_invalid(Tried(one.job.seed, one.job.replaces, one.valid, one.why) for one in outcomes)
     return [said] if said else []
 

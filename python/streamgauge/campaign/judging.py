@@ -23,10 +23,8 @@ class Judging:
     all processors but one would stand idle."""
 
     def __init__(self, scenarios: Sequence[Scenario], jobs: Sequence[Job], settings: Sequence[str]) -> None:
-        """Args:
-        scenarios: those whose checks are judged.
-        jobs: every trial of the campaign.
-        settings: what was set in the scenarios.
+        """Args: scenarios: the scenarios with the checks. jobs: every trial of the campaign. settings: the
+        settings of the scenarios.
         """
         self._scenarios, self._settings = scenarios, settings
         self._places = {job: place for place, job in enumerate(jobs)}
@@ -36,7 +34,7 @@ class Judging:
         self._checks: dict[str, list[CheckResult]] = {}
 
     def finished(self, outcome: Outcome) -> None:
-        """Takes a trial that is done. Of emu any may be replaced yet, and all that read it wait."""
+        """Adds a finished trial. In emu any trial may be replaced yet, and all checks that read it wait."""
         if outcome.job.mode != "sim":
             return
         name = outcome.job.scenario.id
@@ -52,7 +50,7 @@ class Judging:
                 self._checks[scenario.id] = self._judge([scenario], found)
 
     def checks(self, outcomes: Sequence[Outcome]) -> list[CheckResult]:
-        """Every verdict, in the scenarios' order, of all that became of the campaign."""
+        """Returns every verdict, in the scenarios' order, of all that became of the campaign."""
         rest = [one for one in self._scenarios if one.id not in self._checks]
         late = self._judge(rest, outcomes)
         return [
@@ -66,7 +64,7 @@ class Judging:
 
 
 def measured(outcomes: Iterable[Outcome]) -> list[TrialReadings | InvalidTrial]:
-    """The trials as checks read them; one that left nothing to measure counts as invalid."""
+    """Returns the trials as checks read them; one that left nothing to measure counts as invalid."""
     found: list[TrialReadings | InvalidTrial] = []
     for outcome in outcomes:
         job = outcome.job

@@ -1,4 +1,4 @@
-"""What a run left as JUnit XML: red exactly where the exit status is."""
+"""Results of a run as JUnit XML: red exactly where the exit status is."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def write_run_junit(
 def run_suites(
     result: CampaignResult, mutants: Sequence[MutantResult] | None = None, *, stopped: bool = False
 ) -> list[JunitSuite]:
-    """A suite for each scenario and mode. Its first case is its trials: an error if more than a third is
-    invalid. Then a case a check: a failure if it fails, an error if it is inconclusive, for a run that is
-    undecided lets nothing pass. A scenario that was asked for and has no check has a case that is skipped and
-    says so. A check that its mutant does not break fails in a suite of mutants."""
+    """Returns a suite for each scenario and mode. Its first case is its trials: an error if more than a third
+    is invalid. Then a case a check: a failure if it fails, an error if it is inconclusive, for a run that is
+    undecided lets nothing pass. A requested scenario without a check has a skipped case with that reason. A
+    check that its mutant does not break fails in a suite of mutants."""
     suites = []
     if stopped or result.interrupted or not result.outcomes:
         why = "interrupted" if stopped or result.interrupted else "no trial ran"
@@ -71,7 +71,7 @@ def run_suites(
                 out=say_tried(outcomes),
             )
         )
-    # What is judged without a trial of its own, all having been lost, is judged all the same.
+    # A check without a trial of its own, all of which were lost, is judged all the same.
     lost = [check for check in result.checks if (check.scenario, check.mode) not in groups_of(result)]
     if lost:
         suites.append(JunitSuite(name="checks without trials", cases=[*map(_check, lost)]))
@@ -81,7 +81,7 @@ def run_suites(
 
 
 def groups_of(result: CampaignResult) -> dict[tuple[str, str], list[Outcome]]:
-    """A run's trials by scenario and mode."""
+    """Returns a run's trials by scenario and mode."""
     groups: dict[tuple[str, str], list[Outcome]] = {}
     for outcome in result.outcomes:
         groups.setdefault((outcome.job.scenario.id, outcome.job.mode), []).append(outcome)

@@ -22,6 +22,7 @@ from streamgauge.systems.registry import Mode
 __all__ = [
     "LOCK",
     "campaign_of",
+    "is_trial_directory",
     "keep_logs",
     "logs_of_broken",
     "machine_folder",
@@ -37,51 +38,59 @@ __all__ = [
 ]
 
 LOCK: Final = ".writing"
-"""Who writes trials into a campaign's folder holds a part of this file in it locked."""
+"""A process that writes trials into a campaign's folder holds a part of this file in it locked."""
 # A trial grows beside its place under such a name and is renamed when it is whole. Several machines may share
-# the folder, so it says whose the process is; names of earlier versions do not, and are this machine's.
+# the folder: the name contains the machine of the process; names of earlier versions do not, and are this
+# machine's.
 _PARTIAL = re.compile(
     r"\.(?P<name>seed=\d+)\.(?:(?P<host>[\w.-]+)\.)?(?P<pid>\d+)-[0-9a-f]{8}\.partial", re.ASCII
 )
+_PLACE = re.compile(r"scenario=[^/]+/mode=[a-z]+/seed=\d+", re.ASCII)
 _MACHINE: Final = "machine-"
 _DEAD_S = 86_400.0
-"""A trial of another machine, whose processes cannot be seen from here, is given up after so long without a
-change, s: much longer than any trial."""
+"""Time without a change after which a trial of another machine, with processes that are invisible here, is
+given up, s: much longer than any trial."""
 
 
 def trial_directory(out: Path, scenario: str, mode: Mode, seed: int) -> Path:
-    """The trial's place. The scenario's id is percent-encoded, so that it is one folder's name."""
+    """Returns the trial's place. The scenario's id is percent-encoded, so that it is one folder's name."""
     return out / f"scenario={quote(scenario, safe='')}" / f"mode={mode}" / f"seed={seed}"
 
 
+def is_trial_directory(directory: Path) -> bool:
+    """Returns whether the names of `directory` and of the two above it are those of a trial's place."""
+    names = directory.parts[-3:]
+    return _PLACE.fullmatch("/".join(names)) is not None
+
+
 def machine_folder(machine: str) -> str:
-    """What the folder below a campaign's is called that has its trials on a virtual machine: of ``virtual:2``
+    """Returns the name of the folder below a campaign's for trials on a virtual machine: for ``virtual:2``
     ``machine-virtual-2``."""
     return _MACHINE + machine.replace(":", "-")
 
 
 def machine_folders(out: Path) -> list[Path]:
-    """Those below ``out``, by name."""
+    """Returns those below ``out``, by name."""
     return sorted(place for place in out.glob(f"{_MACHINE}*") if place.is_dir())
 
 
 def machine_of(folder: Path) -> str:
-    """The machine whose trials a folder has, ``virtual-2``; empty of this machine's."""
+    """Returns the machine of the trials in a folder, ``virtual-2``; empty for this machine's."""
     return folder.name.removeprefix(_MACHINE) if folder.name.startswith(_MACHINE) else ""
 
 
 def campaign_of(directory: Path) -> Path:
-    """The campaign's folder, in which the trial in ``directory`` lies."""
+    """Returns the campaign's folder, in which the trial in ``directory`` lies."""
     return directory.parent.parent.parent
 
 
 def scenario_of(directory: Path) -> str:
-    """The id of the scenario whose trial lies in ``directory``."""
+    """Returns the id of the scenario of the trial in ``directory``."""
     return unquote(directory.parent.parent.name.removeprefix("scenario="))
 
 
 def seed_of(directory: Path) -> int:
-    """The seed of the trial that lies in ``directory``."""
+    """Returns the seed of the trial that lies in ``directory``."""
     return int(directory.name.partition("=")[2])
 
 
@@ -111,18 +120,18 @@ def place(directory: Path) -> Iterator[Path]:
 
 
 def _partial(directory: Path) -> Path:
-    """A name beside ``directory`` that nobody else takes, here or on another machine."""
+    """Returns a name beside ``directory`` that no other process takes, here or on another machine."""
     return directory.with_name(f".{directory.name}.{_host()}.{os.getpid()}-{uuid.uuid4().hex[:8]}.partial")
 
 
 @functools.cache
 def _host() -> str:
-    """This machine's name, as it stands in names of files."""
+    """Returns this machine's name, in the form for names of files."""
     return re.sub(r"[^\w.-]", "_", platform.node(), flags=re.ASCII) or "unnamed"
 
 
 def logs_of_broken(directory: Path) -> Path:
-    """Where the logs are kept of a trial that broke on its way to `directory`."""
+    """Returns where the logs are kept of a trial that broke on its way to `directory`."""
     return directory.with_name(f"{directory.name}.broken")
 
 
@@ -155,9 +164,9 @@ def _prune(folder: Path) -> None:
 
 
 def remove_leftovers(out: Path) -> int:
-    """Removes what processes that are gone left half-written in ``out``; returns how many.
+    """Removes half-written trials of dead processes in ``out``; returns how many.
 
-    What another machine that shares the folder writes stays until nothing in it has changed for a day.
+    Files of another machine that shares the folder stay until nothing in it has changed for a day.
     """
     removed = 0
     for partial in out.glob("scenario=*/mode=*/.seed=*.partial"):
@@ -175,8 +184,8 @@ def remove_leftovers(out: Path) -> int:
 
 
 def _unchanged_s(partial: Path) -> float:
-    """For how long nothing in a folder has changed, s, by the clock of whoever keeps the files: those of two
-    machines may be apart."""
+    """Returns the time without a change in a folder, s, by the clock of the machine that stores the files:
+    those of two machines may be apart."""
     try:
         with tempfile.NamedTemporaryFile(dir=partial.parent, prefix=".now-") as probe:
             now = os.fstat(probe.fileno()).st_mtime
@@ -186,7 +195,7 @@ def _unchanged_s(partial: Path) -> float:
 
 
 def process_alive(pid: int) -> bool:
-    """Whether this machine has a process of that number."""
+    """Returns whether this machine has a process of that number."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -197,6 +206,6 @@ def process_alive(pid: int) -> bool:
 
 
 def sweep(out: Path) -> Iterator[Path]:
-    """Every whole trial in ``out``, sorted by scenario, mode and seed."""
+    """Yields every whole trial in ``out``, sorted by scenario, mode and seed."""
     found = [path.parent for path in out.glob("scenario=*/mode=*/seed=*/trial.json")]
     yield from sorted(found, key=lambda d: (d.parent.parent.name, d.parent.name, seed_of(d)))

@@ -1,5 +1,4 @@
-"""Trials as they lie in a folder: what each says of itself is in memory, its metrics are on disk until they
-are asked for."""
+"""Trials of a folder: the header of each is in memory, its metrics are on disk until they are read."""
 
 from __future__ import annotations
 
@@ -22,13 +21,13 @@ from streamgauge.scenario.settings import set_folder
 __all__ = ["LoadedTrial", "left_out", "load", "load_trial", "load_trials", "trial_folders"]
 
 _KEPT_BYTES = 192 * 2**20
-"""As much of metrics stays in memory, those read last: some hundred trials, so that what walks the
-repetitions of a scenario twice reads them once."""
+"""Most metrics in memory, those read last: some hundred trials, enough for two passes over the repetitions of
+a scenario to read them once."""
 
 
 @dataclass(frozen=True)
 class LoadedTrial:
-    """One trial: `header` is trial.json, or what is needed of it."""
+    """One trial: `header` is trial.json, or the needed part of it."""
 
     header: Mapping[str, Any]
     provenance: Mapping[str, Any]
@@ -36,12 +35,12 @@ class LoadedTrial:
     """Its metrics, if they are not in its folder."""
     directory: Path | None = None
     damage: str | None = None
-    """What is wrong with its files, if they are not what was written."""
+    """Fault of its files, if they are not as written."""
 
     @property
     def metrics(self) -> TrialMetrics | None:
-        """Its metrics, from its folder if they are not held; measured anew if they are not kept there. None
-        if it left nothing to measure.
+        """Returns its metrics, from its folder if they are not held; measured anew if they are not kept
+        there. None if it left nothing to measure.
 
         Raises:
             StreamGaugeError: if they can be neither read nor measured.
@@ -58,7 +57,7 @@ class LoadedTrial:
 
     @property
     def plan(self) -> Mapping[str, Any]:
-        """What was run; read from its folder if the header has it not."""
+        """Returns the plan of the run; read from its folder if the header lacks it."""
         found = self.header.get("plan")
         if found is None and self.directory is not None:
             found = read_header(self.directory / "trial.json").get("plan")
@@ -66,20 +65,20 @@ class LoadedTrial:
 
     @property
     def scenario(self) -> str:
-        """The scenario's id."""
+        """Returns the scenario's id."""
         found = self.header.get("scenario") or {}
         return str(found.get("id", "") if isinstance(found, Mapping) else found)
 
     @property
     def changed(self) -> tuple[str, ...]:
-        """What was set where it ran, ``ADDRESS=VALUE``."""
+        """Returns the settings of its run, ``ADDRESS=VALUE``."""
         return tuple(self.header.get("set_with") or self.header.get("set") or ())
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """What tells it apart from other trials of its scenario and mode: what was set, and, if it ran in a
-        virtual machine, that and its speed, ``machine=virtual:2``. Trials of one set belong together, and no
-        others are averaged."""
+        """Returns the settings that distinguish it from other trials of its scenario and mode, and, if it ran
+        in a virtual machine, that and its speed, ``machine=virtual:2``. Trials of one set belong together,
+        and no others are averaged."""
         machine = self.provenance.get("virtual_machine")
         if machine is None:
             return self.changed
@@ -87,38 +86,38 @@ class LoadedTrial:
 
     @property
     def replaces(self) -> int | None:
-        """The seed of the invalid trial for which it stands."""
+        """Seed of the invalid trial that it replaces."""
         found = self.header.get("replaces")
         return None if found is None else int(found)
 
     @property
     def mode(self) -> str:
-        """``sim`` or ``emu``."""
+        """Returns ``sim`` or ``emu``."""
         return str(self.header.get("mode", ""))
 
     @property
     def seed(self) -> int:
-        """Its seed."""
+        """Returns its seed."""
         return int(self.header.get("seed", 0))
 
     @property
     def validity(self) -> Mapping[str, Any]:
-        """The verdict with its bounds and measured values."""
+        """Returns the verdict with its bounds and measured values."""
         return self.header.get("validity") or {}
 
     @property
     def valid(self) -> bool:
-        """Whether it may be averaged in."""
+        """Returns whether it may be averaged in."""
         has_metrics = self.held is not None or (self.directory is not None and self.damage is None)
         return bool(self.validity.get("valid", True)) and has_metrics
 
     @property
     def why(self) -> tuple[str, ...]:
-        """Why it is not valid."""
+        """Returns why it is not valid."""
         return tuple(str(reason) for reason in self.validity.get("why") or ())
 
     def damaged(self, reason: str) -> LoadedTrial:
-        """The same as an invalid trial, for this reason."""
+        """Returns the same as an invalid trial, for this reason."""
         why = [*(self.validity.get("why") or []), reason]
         validity = {**self.validity, "valid": False, "why": why}
         return replace(self, header={**self.header, "validity": validity}, held=None, damage=reason)
@@ -132,7 +131,7 @@ class _Metrics:
         self._bytes = 0
 
     def of(self, directory: Path, measure: Mapping[str, Any]) -> TrialMetrics:
-        # Who runs a trial again writes this file anew.
+        # A process that repeats a trial writes this file anew.
         key = (directory, (directory / "trial.json").stat().st_mtime_ns, json.dumps(measure))
         if key in self._kept:
             self._kept.move_to_end(key)
@@ -160,7 +159,7 @@ _metrics = _Metrics()
 
 
 def _size(metrics: TrialMetrics) -> int:
-    """Of its arrays, which series share, in bytes."""
+    """Returns the size of its arrays, which series share, in bytes."""
     arrays = {
         id(array): array.nbytes
         for measured in (*metrics.flows.values(), *metrics.stages.values())
@@ -172,13 +171,13 @@ def _size(metrics: TrialMetrics) -> int:
 
 
 def trial_folders(directory: Path) -> list[Path]:
-    """Every whole trial under a folder, but those of `left_out`."""
+    """Returns every whole trial under a folder, but those of `left_out`."""
     return [folder for folder in _whole(directory) if _apart(folder.relative_to(directory)) is None]
 
 
 def left_out(directory: Path) -> dict[Path, int]:
-    """Folders that are reported by themselves, with how many trials each holds: what a scenario was before it
-    was changed (``earlier``), a paper's presets (``set-...``), mutants and alternatives (``variations``).
+    """Returns folders that are reported by themselves, with the number of trials in each: a scenario before
+    its change (``earlier``), a paper's presets (``set-...``), mutants and alternatives (``variations``).
     """
     apart = [_apart(folder.relative_to(directory)) for folder in _whole(directory)]
     return {directory / place: count for place, count in Counter(filter(None, apart)).items()}
@@ -190,7 +189,7 @@ def _whole(directory: Path) -> list[Path]:
 
 
 def _apart(place: Path) -> Path | None:
-    """The outermost folder above a trial that is reported by itself."""
+    """Returns the outermost folder above a trial that is reported by itself."""
     for depth, part in enumerate(place.parts, 1):
         if part == "earlier":
             return Path(*place.parts[: depth + 1])
@@ -200,7 +199,7 @@ def _apart(place: Path) -> Path | None:
 
 
 def load(directory: Path, *, verify: bool = False) -> list[LoadedTrial]:
-    """Every trial of `trial_folders`; `verify` as in `load_trial`.
+    """Returns every trial of `trial_folders`; `verify` as in `load_trial`.
 
     Raises:
         RecordError: if there is none, or if trials of one id are not of one scenario.
@@ -214,7 +213,7 @@ def load(directory: Path, *, verify: bool = False) -> list[LoadedTrial]:
 
 
 def load_trials(folders: Iterable[Path], *, verify: bool = False) -> list[LoadedTrial]:
-    """`load_trial` of many; what they say alike is in memory once."""
+    """Returns `load_trial` of many; equal parts are in memory once."""
     shared = _Shared()
     return [load_trial(folder, verify=verify, shared=shared) for folder in folders]
 
@@ -230,19 +229,20 @@ def _alike(trials: Sequence[LoadedTrial]) -> None:
         differ = [key for key in ("path", "flows", "until") if ours.get(key) != theirs.get(key)]
         if differ:
             raise RecordError(
-                f"{trial.directory} and {other.directory} are of one scenario by name, but differ in "
-                f"{', '.join(differ)}; report each run's folder alone, or remove the older."
+                f"{trial.directory} and {other.directory} have one scenario's name and differ in "
+                f"{', '.join(differ)}; report each folder alone, or remove the older."
             )
 
 
 _NEEDED = (
     "scenario", "mode", "seed", "replaces", "validity", "set", "set_with", "model_version", "systems",
+    "observed",
 )  # fmt: skip
-"""Of trial.json: plan and counts are far larger than all of these."""
+"""Keys of trial.json: plan and counts are far larger than all of these."""
 
 
 class _Shared:
-    """What trials say alike, once in memory."""
+    """Equal parts of trials, once in memory."""
 
     def __init__(self) -> None:
         self._scenarios: dict[Any, list[Any]] = {}
@@ -269,13 +269,13 @@ class _Shared:
 
 
 def load_trial(folder: Path, *, verify: bool = False, shared: _Shared | None = None) -> LoadedTrial:
-    """One trial, its metrics left in its folder until they are asked for.
+    """Returns one trial, its metrics left in its folder until they are asked for.
 
-    Files are looked at as `Record.open` does; `verify` recomputes the digests of all that they hold. A trial
-    whose record is not what was written is kept as invalid, with the reason.
+    Files are checked as by `Record.open`; `verify` recomputes the digests of all that they hold. A trial with
+    a damaged record is kept as invalid, with the reason.
 
     Raises:
-        RecordError: if its trial.json cannot be read, which says whose trial it is.
+        RecordError: if its trial.json, which identifies the trial, cannot be read.
     """
     shared = shared or _Shared()
     header = shared.header(read_header(folder / "trial.json"))
@@ -298,5 +298,5 @@ def load_trial(folder: Path, *, verify: bool = False, shared: _Shared | None = N
 
 
 def read_header(file: Path) -> dict[str, Any]:
-    """A trial.json. Raises RecordError if it is damaged."""
+    """Returns a trial.json. Raises RecordError if it is damaged."""
     return read_trial(file, REQUIRED)

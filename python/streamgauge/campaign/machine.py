@@ -1,4 +1,4 @@
-"""What this machine can do, and so which mode a scenario runs in."""
+"""Capabilities of this machine, and thereby the mode in which a scenario runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ __all__ = ["ModeChoice", "choose_mode", "why_not"]
 
 @functools.cache
 def why_not(mode: Mode, *, way: str | None = None) -> str | None:
-    """Why this machine cannot run ``mode``, with the remedy; ``None`` if it can. Looked up once a process."""
+    """Returns why this machine cannot run ``mode``, with the remedy; ``None`` if it can. Looked up once a
+    process."""
     if importlib.util.find_spec("streamgauge._native") is None:
         return f"the native module is not built; {remedy.build()}"
     if mode == "sim":
@@ -43,9 +44,11 @@ def choose_mode(
     way: str | None = None,
     elsewhere: Callable[[Mode], str | None] | None = None,
 ) -> ModeChoice:
-    """The mode asked for, or the first that the scenario supports and the machine can do, and why that.
+    """Returns the mode asked for, or the first that the scenario supports and the machine can do, and why
+    that.
 
-    ``elsewhere`` says in place of `why_not` what a mode lacks where the scenario is going to run.
+    ``elsewhere`` replaces `why_not` where the scenario runs on another machine: the missing parts of a mode
+    there.
 
     Raises ScenarioError if the scenario cannot run so, CannotRunError if the machine cannot.
     """
@@ -68,7 +71,7 @@ def choose_mode(
 
 
 def _why(scenario: Scenario, mode: Mode, asked: Mode | None, cannot: Sequence[str], where: str) -> str:
-    """``cannot`` says for each mode before this one what it lacks there."""
+    """``cannot`` has for each mode before this one the reason against it."""
     supported = scenario.supported_modes()
     if asked is not None:
         return "as asked for"

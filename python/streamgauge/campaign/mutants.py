@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ValidationError
 
@@ -20,13 +20,16 @@ from streamgauge.claims.syntax import Term
 from streamgauge.errors import ScenarioError
 from streamgauge.scenario import Scenario, override
 from streamgauge.scenario.lower import Keep
+from streamgauge.scenario.mutation import MutantKind, kind_of, mutants_of
 from streamgauge.scenario.words import as_written
 from streamgauge.systems.registry import Mode
 
 if TYPE_CHECKING:
     from streamgauge.campaign.cluster import Cluster
 
-__all__ = ["MutantResult", "run_mutants", "score"]
+__all__ = ["MutantResult", "by_kind", "run_mutants", "score"]
+
+_KINDS: tuple[MutantKind, ...] = ("mechanism", "stimulus")
 
 
 @dataclass(frozen=True)
@@ -39,8 +42,10 @@ class MutantResult:
     breaks: dict[str, Any]
     verdict: str
     why: str
+    kind: MutantKind = "stimulus"
+    """Whether a subject's own parameter, rule or system is changed, or path, rival and content alone."""
     origin: str = "predicted"
-    """The check's: only what was predicted counts in the `score`."""
+    """Kind of the check: only predicted ones count in the `score`."""
     held: bool = True
     """Whether the check passed without the mutant; one that failed anyway notices nothing."""
 
@@ -50,16 +55,17 @@ class MutantResult:
         return self.verdict == "fail"
 
     def change(self) -> str:
-        """What it changes, as a person would write it."""
+        """Returns its change, in a person's notation."""
         return ", ".join(f"{address} = {as_written(value)}" for address, value in self.breaks.items())
 
     def to_json(self) -> dict[str, Any]:
-        """Its place in the output of ``reproduce --mutants``."""
+        """Returns its place in the output of ``reproduce --mutants``."""
         return {
             "id": self.check,
             "scenario": self.scenario,
             "mode": self.mode,
             "breaks": self.breaks,
+            "kind": self.kind,
             "verdict": self.verdict,
             "killed": self.killed,
             "origin": self.origin,
@@ -68,15 +74,16 @@ class MutantResult:
         }
 
 
-def mutant(scenario: Scenario, check: str) -> Scenario:
-    """The scenario under which ``check`` must fail."""
-    breaks = scenario.checks[check].breaks
+def mutant(scenario: Scenario, check: str, key: Literal["breaks", "without"] = "breaks") -> Scenario:
+    """Returns the scenario under which ``check`` must fail; `key` names which of its mutants."""
+    breaks = mutants_of(scenario.checks[check])[key]
+    word = check if key == "breaks" else f"{check}_{key}"
     try:
-        return override(scenario, breaks, id=_mutant_id(scenario.id, check), drop_checks=True)
+        return override(scenario, breaks, id=_mutant_id(scenario.id, word), drop_checks=True)
     except ValidationError as error:
         said = "; ".join(str(detail["msg"]) for detail in error.errors(include_url=False))
-        key = f"{scenario.id}: checks.{check}.breaks"
-        raise ScenarioError(f"the mutant cannot run: {said}", key=key) from None
+        where = f"{scenario.id}: checks.{check}.{key}"
+        raise ScenarioError(f"the mutant cannot run: {said}", key=where) from None
 
 
 def _mutant_id(scenario: str, check: str) -> str:
@@ -97,11 +104,10 @@ def run_mutants(
 ) -> tuple[list[MutantResult], list[Outcome]]:
     """Runs the mutant of every check that was judged, as many times, and judges the check on it.
 
-    What the check reads of other scenarios is theirs as they were run. Trials go to
-    ``OUT/variations/mutants``.
+    Values of other scenarios in the check are from their own runs. Trials are in ``OUT/variations/mutants``.
 
-    Raises KeyboardInterrupt if Ctrl-C cut the trials short: verdicts on a part of them would say nothing.
-    What finished is kept.
+    Raises KeyboardInterrupt if Ctrl-C cut the trials short: verdicts on a part of them would be meaningless.
+    Finished trials are kept.
     """
     by_id = {scenario.id: scenario for scenario in result.scenarios}
     out = result.out / "variations" / "mutants"
@@ -109,23 +115,21 @@ def run_mutants(
     leaves: dict[str, dict[str, Term]] = {}
     for check in result.checks:
         scenario = by_id[check.scenario]
-        if not scenario.checks[check.id].breaks:
-            continue
-        changed = mutant(scenario, check.id)
-        alone = {check.id: scenario.checks[check.id]}
-        only = scenario.model_copy(update={"id": changed.id, "checks": alone})
-        leaves[changed.id] = leaves_of([only]).get(changed.id, {})
-        mode: Mode = "sim" if check.mode == "sim" else "emu"
-        count = repeat if repeat is not None else getattr(scenario.repetitions, mode)
-        planned.append(
-            (check, changed, mode, jobs_for(changed, mode, out, first_seed=first_seed, repeat=count))
-        )
-    jobs = [job for *_, of_one in planned for job in of_one]
-    with writing(out, jobs) as index:
+        for key, changes in mutants_of(scenario.checks[check.id]).items():
+            changed = mutant(scenario, check.id, key)
+            alone = {check.id: scenario.checks[check.id]}
+            only = scenario.model_copy(update={"id": changed.id, "checks": alone})
+            leaves[changed.id] = leaves_of([only]).get(changed.id, {})
+            mode: Mode = "sim" if check.mode == "sim" else "emu"
+            count = repeat if repeat is not None else getattr(scenario.repetitions, mode)
+            jobs = jobs_for(changed, mode, out, first_seed=first_seed, repeat=count)
+            planned.append((check, changed, changes, mode, jobs))
+    every = [job for *_, of_one in planned for job in of_one]
+    with writing(out, every) as index:
         with disk_errors(out):
-            set_aside(jobs, index)
+            set_aside(every, index)
         outcomes, interrupted = run_jobs(
-            jobs,
+            every,
             keep=keep,
             emu=emu or EmuSettings(),
             leaves=leaves,
@@ -138,7 +142,7 @@ def run_mutants(
         raise KeyboardInterrupt
     trials = measured([*result.outcomes, *outcomes])
     found = []
-    for check, changed, mode, _jobs in planned:
+    for check, changed, changes, mode, _ in planned:
         model = by_id[check.scenario].checks[check.id]
         data = model.model_dump(mode="json", by_alias=True, exclude_none=True)
         population = changed.population
@@ -149,7 +153,8 @@ def run_mutants(
                 check=check.id,
                 scenario=check.scenario,
                 mode=mode,
-                breaks=data["breaks"],
+                breaks=changes,
+                kind=kind_of(by_id[check.scenario], changes),
                 verdict=judged.verdict,
                 why=judged.why,
                 origin=check.origin,
@@ -159,10 +164,21 @@ def run_mutants(
     return found, outcomes
 
 
+def by_kind(mutants: Sequence[MutantResult]) -> dict[MutantKind, tuple[int, int]]:
+    """Returns for predicted checks, by kind: killed mutants, and their number."""
+    counted = [one for one in mutants if one.origin == "predicted"]
+    found: dict[MutantKind, tuple[int, int]] = {}
+    for kind in _KINDS:
+        mine = [one for one in counted if one.kind == kind]
+        found[kind] = (sum(one.killed for one in mine), len(mine))
+    return found
+
+
 def score(mutants: Sequence[MutantResult]) -> float | None:
     """Killed mutants of predicted checks out of all such, in [0, 1]; ``None`` if there are none.
 
-    A check whose statement went into the model (``input``, ``fitted``) is no evidence, mutant or not.
+    A check with a statement that was an input of the model (``input``, ``fitted``) is no evidence, mutant or
+    not.
     """
     counted = [one for one in mutants if one.origin == "predicted"]
     return sum(one.killed for one in counted) / len(counted) if counted else None

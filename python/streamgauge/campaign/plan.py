@@ -1,4 +1,4 @@
-"""What a campaign is going to run: scenarios times modes times seeds, and what their checks need besides."""
+"""Plan of a campaign: scenarios times modes times seeds, and the further trials that their checks need."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from streamgauge.scenario import Scenario, load
 from streamgauge.scenario.commands import Command
 from streamgauge.scenario.flow import Clip
 from streamgauge.scenario.functions import functions
+from streamgauge.scenario.limits import MOST_REPETITIONS, MOST_TRIALS
 from streamgauge.scenario.semantics import end_ns
 from streamgauge.scenario.settings import tidy
 from streamgauge.scenario.shipped import shipped_file
@@ -24,26 +25,36 @@ from streamgauge.systems.adapter import SIDES
 from streamgauge.systems.adapters import versions
 from streamgauge.systems.registry import Mode
 from streamgauge.systems.relay import RelayAdapter
+from streamgauge.systems.tcp import bpf_object
 
-__all__ = ["EMU_VERSION", "Extra", "Job", "jobs_for", "resume_key", "versions_used", "with_dependencies"]
+__all__ = [
+    "EMU_VERSION",
+    "Extra",
+    "Job",
+    "check_trials",
+    "jobs_for",
+    "resume_key",
+    "versions_used",
+    "with_dependencies",
+]
 
-#: Goes up when what emu does, whatever the system, would leave another record; sim has a number of its own,
-#: and so has each system (`streamgauge.systems.system.System.versions`). Since 5 a record has the messages of
-#: other people's programs, and numbers connections from the trial's start.
+#: Raised when a change of emu, in any system, would produce another record; sim has a number of its own, and
+#: so has each system (`streamgauge.systems.system.System.versions`). Since 5 a record has the messages of
+#: third-party programs, and numbers connections from the trial's start.
 EMU_VERSION = 5
-#: Goes up when the same clip would be other frames; since 2 they have their key frames, which thinning sees.
+#: Raised when the same clip would have other frames; since 2 they have their key frames, which thinning uses.
 CONTENT_VERSION = 2
 
 
 class Extra(Protocol):
-    """What else is taken from a record, while its packets are there, and kept beside it."""
+    """Further data that is taken from a record, while its packets exist, and kept beside it."""
 
     def take(self, directory: Path) -> None:
         """Reads the record in `directory`, with packets and events, and leaves a file of its own there."""
         ...
 
     def has(self, directory: Path) -> bool:
-        """Whether that file is there and is what `take` would leave."""
+        """Returns whether that file exists and equals the result of `take`."""
         ...
 
 
@@ -57,37 +68,39 @@ class Job:
     directory: Path
     key: str
     extra: Extra | None = None
-    """What else is taken from its record."""
+    """Further data taken from its record."""
     settings: tuple[str, ...] = ()
-    """What was set in the scenario, for the record to say (`streamgauge.scenario.settings.tidy`)."""
+    """Settings of the scenario, for the record (`streamgauge.scenario.settings.tidy`)."""
     set_with: tuple[str, ...] = ()
-    """What was set in the scenarios that it runs with, by which they are kept apart from others."""
+    """Settings of the scenarios that it runs with, which keep them apart from others."""
     replaces: int | None = None
-    """The seed of the repetition for which this one stands, because that was invalid."""
+    """Seed of the invalid repetition that this one replaces."""
     words: str = ""
-    """Digest of the scenario as its record has it, with what decides nothing: title, checks, measure."""
+    """Digest of the scenario as in its record, with the parts that decide nothing: title, checks, measure."""
 
     @property
     def seconds(self) -> float:
-        """How long it lasts at most, in trial time."""
+        """Returns how long it lasts at most, in trial time."""
         return end_ns(self.scenario) / 1e9
 
 
 def resume_key(scenario: Scenario, mode: Mode, seed: int) -> str:
-    """Digest of everything that decides what the trial leaves; an equal key means that it need not run again.
+    """Returns the digest of everything that decides the result of the trial; with an equal key it need not
+    run again.
 
-    Of the systems the versions of those that the trial uses are counted in. A version of 1 adds nothing, so
-    that keys from before systems had versions are still the same.
+    The digest includes the versions of the systems that the trial uses. A version of 1 adds nothing, so that
+    keys from before systems had versions are still the same.
 
-    The clip is in the scenario by name and rate; for files of the user's own, their sizes and the
-    times of their last changes are counted in. Of a system given as commands, so are the contents of the
-    files that its commands name: another build of a program is another program.
+    The clip is in the scenario by name and rate; for files of the user's own, their sizes and the times of
+    their last changes are counted in. For a system given as commands, so are the contents of the files that
+    its commands name: another build of a program is another program.
     """
     return _keys(scenario, mode)(seed)
 
 
 def _keys(scenario: Scenario, mode: Mode) -> Callable[[int], str]:
-    """The resume keys of a scenario by seed; most of what they are digests of is the same for all."""
+    """Returns the function of the resume keys of a scenario by seed; most of their input is the same for
+    all."""
     from streamgauge import _native  # late, so that looking at a catalogue needs no build
 
     essence = scenario.essence(mode)
@@ -120,7 +133,7 @@ def _keys(scenario: Scenario, mode: Mode) -> Callable[[int], str]:
 
 
 def _own_programs(scenario: Scenario, mode: Mode) -> list[str]:
-    """The files that the commands of a scenario name, each with a digest of what is in it.
+    """Returns the files that the commands of a scenario name, each with a digest of its content.
 
     Programs of this machine that are found by their names alone, such as ``ffmpeg``, are left out.
     """
@@ -140,8 +153,10 @@ def _own_programs(scenario: Scenario, mode: Mode) -> list[str]:
 
 
 def _own_functions(scenario: Scenario, mode: Mode) -> list[str]:
-    """The functions that parameters name, each with a digest of its file."""
-    found = {file for flow in scenario.in_mode(mode).flows.values() for _, file, _ in functions(flow)}
+    """Returns the functions and BPF objects that flows name, each with a digest of its file."""
+    flows = scenario.in_mode(mode).flows.values()
+    found = {file for flow in flows for _, file, _ in functions(flow)}
+    found |= {file for flow in flows if (file := bpf_object(flow.congestion_control)) is not None}
     digests = {file: hashlib.blake2b(Path(file).read_bytes(), digest_size=16).hexdigest() for file in found}
     return [f"function {file} {digest}" for file, digest in sorted(digests.items())]
 
@@ -152,8 +167,8 @@ def _words(scenario: Scenario, mode: Mode) -> str:
 
 
 def _ends_with_the_member(scenario: Scenario, mode: Mode) -> bool:
-    """Whether nothing but a member's clip, played in place of a stand-in's, says when the trial ends. Such a
-    trial ended when the flow's own clip did, before members took the place of both."""
+    """Returns whether nothing but a member's clip, played in place of a stand-in's, decides the end of the
+    trial. Such a trial ended when the flow's own clip did, before members took the place of both."""
     name, population = scenario.until.media_end, scenario.population
     if name is None or population is None or population.played is None or population.duration is not None:
         return False
@@ -163,7 +178,7 @@ def _ends_with_the_member(scenario: Scenario, mode: Mode) -> bool:
 
 
 def versions_used(scenario: Scenario, mode: Mode) -> dict[str, dict[str, int]]:
-    """The versions of the systems and relays that a trial in that mode uses, by their names."""
+    """Returns the versions of the systems and relays that a trial in that mode uses, by their names."""
     adapter = {"adapter": RelayAdapter.version} if mode == "emu" else {}
     relays = {relay.system: {"machine": relay.version} | adapter for relay in scenario.relays.values()}
     flows = scenario.in_mode(mode).flows.values()
@@ -172,7 +187,7 @@ def versions_used(scenario: Scenario, mode: Mode) -> dict[str, dict[str, int]]:
 
 
 def with_dependencies(scenarios: Sequence[Scenario], *, settings: Iterable[str] = ()) -> list[Scenario]:
-    """The scenarios, and after them those that their checks read and that are not among them."""
+    """Returns the scenarios, and after them those that their checks read and that are not among them."""
     settings = list(settings)
     found = {scenario.id: scenario for scenario in scenarios}
     pending = list(scenarios)
@@ -193,12 +208,12 @@ def with_dependencies(scenarios: Sequence[Scenario], *, settings: Iterable[str] 
 
 
 def _with_what_fits(name: str, settings: Sequence[str]) -> Scenario:
-    """A scenario that only a check asks for, with those of the settings that mean something there."""
+    """Returns a scenario that only a check asks for, with those of the settings that mean something there."""
     return load(name, settings=fitting(name, settings))[0]
 
 
 def fitting(name: str, settings: Iterable[str]) -> list[str]:
-    """Those of the settings that mean something in a scenario of the catalogue."""
+    """Returns those of the settings that mean something in a scenario of the catalogue."""
     kept: list[str] = []
     for setting in settings:
         try:
@@ -207,6 +222,15 @@ def fitting(name: str, settings: Iterable[str]) -> list[str]:
             continue
         kept.append(setting)
     return kept
+
+
+def check_trials(counts: Iterable[int]) -> None:
+    """Raises ScenarioError if the repetitions of all scenarios and modes are more trials than a run has."""
+    if (count := sum(counts)) > MOST_TRIALS:
+        raise ScenarioError(
+            f"a run of {count:,} trials has more than {MOST_TRIALS:,}",
+            hint="give fewer repetitions, variants or values, or run it in parts",
+        )
 
 
 def jobs_for(
@@ -219,9 +243,14 @@ def jobs_for(
     settings: Iterable[str] = (),
     set_with: Iterable[str] | None = None,
 ) -> list[Job]:
-    """The trials of a scenario in one mode: seeds ``first_seed`` and up. ``settings`` were set in it,
+    """Returns the trials of a scenario in one mode: seeds ``first_seed`` and up. ``settings`` were set in it,
     ``set_with`` in those that it runs with; the same if None."""
     count = repeat if repeat is not None else getattr(scenario.repetitions, mode)
+    if count > MOST_REPETITIONS:
+        raise ScenarioError(
+            f"{count:,} repetitions of {scenario.id} are more than {MOST_REPETITIONS:,}",
+            hint="give fewer, and further ones with another first seed",
+        )
     said = tidy(settings)
     beside = said if set_with is None else tidy(set_with)
     key, words = _keys(scenario, mode), _words(scenario, mode)

@@ -1,8 +1,8 @@
 """Processes on this machine that run simulated trials.
 
 Processes, not threads: lowering, measuring and saving are Python's, of which threads run one at a time. Each
-has two pipes: a task goes in, a row or an error comes out. A process that dies takes its trial along and
-nothing else; the trial is given to a new one.
+has two pipes: one for tasks, one for rows and errors. A process that dies takes its trial along and nothing
+else; the trial is given to a new one.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _TRIES: Final = 3
 
 
 class WorkerDied(StreamGaugeError):
-    """Processes came to an end under a trial again and again."""
+    """Processes died under a trial again and again."""
 
     exit_status = 4
 
@@ -74,7 +74,7 @@ class Pool:
     def perform(self, task: Task) -> Row:
         """Runs a trial in a process that is free, or in a new one.
 
-        Raises what the trial raised, WorkerDied if process after process ended under it.
+        Raises the trial's error, WorkerDied if process after process ended under it.
         """
         for _ in range(_TRIES):
             process = self._free()
@@ -106,8 +106,8 @@ class Pool:
                 process = _Process()
             except OSError as error:
                 raise CannotRunError(
-                    f"no process can be started for a trial: {error.strerror}; see how many processes and "
-                    "open files you may have (ulimit -u, ulimit -n), and start again: what is done is kept."
+                    f"cannot start a process for a trial: {error.strerror}. Raise the limits of processes "
+                    "and open files (ulimit -u, ulimit -n) and run it again. Finished trials are kept."
                 ) from error
             with self._turn:
                 self._all.append(process)
@@ -125,18 +125,18 @@ class _Process:
     """One of the processes."""
 
     def __init__(self) -> None:
-        # One thread each: the trials are what runs at the same time.
+        # One thread each: the trials themselves run in parallel.
         one = dict.fromkeys(("POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1")
-        # Memory that goes back to the kernel between arrays comes back in pages to be cleared again.
+        # Memory that returns to the kernel between arrays must be cleared again, page by page.
         keep = {"MALLOC_MMAP_THRESHOLD_": str(32 << 20), "MALLOC_TRIM_THRESHOLD_": str(64 << 20)}
-        # Where it is installed it is found anyway, and what lies beside it goes before nothing.
+        # An installed package is found anyway, and its neighbours take no precedence.
         home = Path(streamgauge.__file__).parent.parent
         checkout = [] if home.name.endswith("-packages") else [str(home)]
         path = os.pathsep.join(filter(None, [*checkout, os.environ.get("PYTHONPATH")]))
         # Out of the terminal's group: Ctrl-C is for the campaign, which lets trials under way end.
         apart: dict[str, Any] = {"process_group": 0} if os.name == "posix" else {}
         self._process = subprocess.Popen(
-            # -P: not what lies in the current folder.
+            # -P: not the contents of the current folder.
             [sys.executable, "-P", "-m", "streamgauge.campaign.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -152,7 +152,7 @@ class _Process:
         return found
 
     def last_words(self) -> str:
-        """How it ended."""
+        """Returns how it ended."""
         self.end()
         status = self._process.returncode
         if status >= 0:
@@ -164,7 +164,7 @@ class _Process:
         self._process.kill()
 
     def dismiss(self) -> None:
-        """Lets it end what it is at, and go."""
+        """Lets it end its current task, and exit."""
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):
             self._process.stdin.close()
@@ -182,10 +182,10 @@ _ahead: list[_Process] = []
 
 @contextlib.contextmanager
 def started_ahead(count: int) -> Iterator[None]:
-    """Starts processes that the next `Pool` in the context finds: each takes a second to import all it needs,
-    while this one loads what they are to run. Those that nobody wanted end with the context."""
+    """Starts processes for the next `Pool` in the context: each takes a second for its imports, while this
+    one loads the scenarios. Unused ones end with the context."""
     try:
-        with contextlib.suppress(OSError):  # the pool says it, if it comes to that
+        with contextlib.suppress(OSError):  # the pool reports it, if need be
             while len(_ahead) < count:
                 _ahead.append(_Process())
         yield
@@ -197,7 +197,7 @@ def started_ahead(count: int) -> Iterator[None]:
 
 
 def send(pipe: IO[bytes], what: object) -> None:
-    """Puts an object into a pipe. Raises OSError if nobody reads it any more."""
+    """Puts an object into a pipe. Raises OSError if the other end is closed."""
     data = pickle.dumps(what)
     pipe.write(_LENGTH.pack(len(data)) + data)
     pipe.flush()

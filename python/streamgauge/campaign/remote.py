@@ -1,8 +1,8 @@
 """A campaign's records in an object store, or wherever else fsspec reaches: ``s3://bucket/run-1``.
 
-A trial is made in a local folder and goes up when it is whole, ``trial.json`` last. An object store renames
-nothing, so a trial counts when its ``trial.json`` is there; what is left of one that was cut short before is
-written over by the next.
+A trial is made in a local folder and uploaded when it is whole, ``trial.json`` last. An object store renames
+nothing: a trial counts when its ``trial.json`` exists; the next one overwrites the rest of one that was cut
+short before.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ from streamgauge.record.write import KEPT, rewrite_trial
 __all__ = ["EXTRA", "Remote", "as_folder", "is_url"]
 
 LOCK: Final = ".campaign.json"
-"""The object that says which campaign writes."""
+"""The object that names the writing campaign."""
 EXTRA: Final = "pip install 'streamgauge[cluster]'"
 _LARGE: Final = (PACKETS, EVENTS, "capture.pcapng")
-"""What nobody but `verify` reads of a trial that is there."""
+"""Files of an existing trial that only `verify` reads."""
 
 
 def is_url(where: str) -> bool:
-    """Whether records are to go to a URL instead of a folder."""
+    """Returns whether records are to go to a URL instead of a folder."""
     return "://" in where
 
 
 def as_folder(url: str) -> Path | None:
-    """The folder of a ``file://`` URL, which is no object store; None of another."""
+    """Returns the folder of a ``file://`` URL, which is no object store; None of another."""
     parts = urlsplit(url)
     return Path(unquote(parts.path)) if parts.scheme in ("file", "local") else None
 
@@ -72,11 +72,12 @@ class Remote:
             self._fs.rm_file(place)
         if found != name.encode():
             raise CannotRunError(
-                f"{self.url}: what is written there does not come back; see who else writes it."
+                f"{self.url}: reads return other bytes than were written. "
+                "Stop any other program that writes there."
             )
 
     def there(self, places: Collection[Path]) -> dict[Path, bytes]:
-        """The ``trial.json`` of those trials that are there, in one request's time."""
+        """Returns the ``trial.json`` of those trials that are there, in one request's time."""
         paths = {self._at(place / TRIAL): place for place in places}
         with _errors(self.url):
             found: Mapping[str, Any] = self._fs.cat(list(paths), on_error="return") if paths else {}
@@ -86,7 +87,7 @@ class Remote:
         return {paths[path]: data for path, data in found.items() if isinstance(data, bytes)}
 
     def reuse(self, task: Task, place: Path, header: bytes) -> Row | None:
-        """A trial that lies in its place already, if it is the same and whole; None if it must run.
+        """Returns a trial that lies in its place already, if it is the same and whole; None if it must run.
 
         ``header`` is its ``trial.json``. Raises ScenarioError if it is another experiment's: nothing can be
         moved out of the way in an object store.
@@ -98,12 +99,12 @@ class Remote:
             return None  # damaged
         if key != task.key:
             raise ScenarioError(
-                f"{self.url}/{place.as_posix()}: a trial of another experiment, or of another version of "
-                "StreamGauge, lies there, and objects cannot be moved out of the way; give --out another "
-                "URL, or delete what lies there."
+                f"{self.url}/{place.as_posix()}: holds a trial of another experiment or version of "
+                "StreamGauge. Objects cannot be renamed. Give --out another "
+                "URL, or delete those objects."
             )
         if trial.get("replaces") != task.replaces:
-            return None  # it stands for another repetition
+            return None  # it replaces another repetition
         local = self._folder / place
         with _errors(self.url):
             listed = [PurePosixPath(path).name for path in self._fs.ls(self._at(place), detail=False)]
@@ -151,7 +152,7 @@ class Remote:
         shutil.rmtree(local, ignore_errors=True)
 
     def with_logs(self, place: Path, error: StreamGaugeError) -> StreamGaugeError:
-        """The error of a trial that broke, naming where the logs are that it left: they go up."""
+        """Returns the error of a trial that broke, naming where the logs are that it left: they go up."""
         kept = logs_of_broken(place)
         if not (self._folder / kept).is_dir():
             return error
@@ -212,7 +213,7 @@ class Remote:
     def writing(self) -> Iterator[None]:
         """Keeps other campaigns out, which would write the same trials.
 
-        Raises CannotRunError naming who writes. What a dead campaign of this machine left does not count.
+        Raises CannotRunError naming the writer. The rest of a dead campaign of this machine does not count.
         """
         me = {
             "host": platform.node(),
@@ -230,8 +231,8 @@ class Remote:
                 if holder.get("host") != me["host"] or process_alive(int(holder.get("pid", 0))):
                     raise CannotRunError(
                         f"{self.url}: another campaign writes there: {holder.get('user')} on "
-                        f"{holder.get('host')} (process {holder.get('pid')}) since {holder.get('since')}; "
-                        "wait for its end, give --out another URL, or, if it is gone, delete "
+                        f"{holder.get('host')} (process {holder.get('pid')}) since {holder.get('since')}. "
+                        "Wait for its end, or give --out another URL. If that process is gone, delete "
                         f"{self.url}/{LOCK}."
                     )
                 self._fs.rm_file(lock)
@@ -249,7 +250,7 @@ class Remote:
         except FileExistsError:
             return False
         except (NotImplementedError, TypeError, ValueError):
-            # A store without conditional writes: two that begin in the same moment are not told apart.
+            # A store without conditional writes cannot separate two that begin in the same moment.
             if self._fs.exists(place):
                 return False
             self._fs.pipe_file(place, data)
@@ -266,7 +267,7 @@ class Remote:
 
 
 def _as_kept(directory: Path) -> None:
-    """Lets a copied trial say that its large files are not kept, as far as the copy goes."""
+    """Marks the large files of a copied trial as not kept, as far as the copy is incomplete."""
     trial = json.loads((directory / TRIAL).read_text(encoding="utf-8"))
     kept = [name for name in trial.get("kept", ()) if (directory / name).exists()]
     rewrite_trial(directory, trial, kept=kept)
@@ -282,8 +283,8 @@ def _user() -> str:
 class _Growing:
     """Where trials of a process grow before they go to a URL: a folder while any are under way, else none.
 
-    A signal may end a worker at any time, and Python then cleans up nothing. One that is idle leaves nothing;
-    what another leaves goes with the next that begins on the machine.
+    A signal may end a worker at any time, and Python then cleans up nothing. An idle one leaves nothing; the
+    next that begins on the machine removes the files of another.
     """
 
     def __init__(self) -> None:
@@ -317,7 +318,7 @@ class _Growing:
         try:
             if self._folder is None:
                 raise FileExistsError
-            # As it was called: whoever keeps contents knows them by their files.
+            # Under the original name: caches of contents identify files by it.
             self._folder.mkdir(mode=0o700)
         except FileExistsError:
             _remove_what_others_left()
@@ -333,7 +334,7 @@ _NEW_S: Final = 60
 
 
 def _locks() -> Any:
-    """What locks files; ``None`` where nothing does: what is held is then not known, and stays."""
+    """Returns the module that locks files; ``None`` where there is none: locks are then unknown, and stay."""
     try:
         import fcntl
     except ImportError:
@@ -386,7 +387,7 @@ def _file_system(url: str) -> tuple[Any, str]:
 
 @contextlib.contextmanager
 def _errors(url: str) -> Iterator[None]:
-    """Whatever goes wrong between here and a store, as one error that says what to do."""
+    """Raises any failure between here and a store as one error with a remedy."""
     try:
         yield
     except (CannotRunError, ScenarioError):

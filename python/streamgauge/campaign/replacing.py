@@ -1,14 +1,13 @@
 """Further seeds in the place of invalid emu trials.
 
 Each repetition has a line of seeds of its own: its seed, then that plus `STEP`, plus twice `STEP`, and so on.
-Which seed stands for which so depends neither on how many repetitions there are nor on their order. A trial
-that stands for another says so in its record (``replaces``).
+The choice of a replacing seed therefore depends neither on the number of repetitions nor on their order. The
+record of a replacing trial names the other (``replaces``).
 """
 
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +18,8 @@ from streamgauge.campaign.layout import seed_of
 from streamgauge.campaign.plan import Job, resume_key
 from streamgauge.campaign.trial import Outcome, reuse
 from streamgauge.checks import Leaves
+from streamgauge.errors import RecordError
+from streamgauge.record.header import read_trial
 from streamgauge.scenario.lower import Keep
 
 __all__ = ["STEP", "as_left", "further", "in_order"]
@@ -28,10 +29,10 @@ STEP: Final = 1_000_000
 
 
 def further(job: Job, taken: Iterable[Path]) -> Job:
-    """The trial in the place of an invalid one: the next seed of its repetition's line.
+    """Returns the trial in the place of an invalid one: the next seed of its repetition's line.
 
-    ``taken`` are the places of the repetitions themselves, which stand for nothing else; nor does what
-    somebody ran under such a seed.
+    ``taken`` are the places of the repetitions themselves, which replace nothing; a user's own trial under
+    such a seed does not either.
     """
     own = set(taken)
     line = job.seed if job.replaces is None else job.replaces
@@ -62,10 +63,10 @@ def as_left(
     index: Index | None = None,
     verify: bool = False,
 ) -> list[Outcome] | None:
-    """A repetition's trials as they lie there, if one of them is valid; ``None`` if it must run.
+    """Returns a repetition's trials as they lie there, if one of them is valid; ``None`` if it must run.
 
-    An invalid emu trial that a further seed stands for stays as it is. One without runs again: the machine
-    was at fault, which says nothing about its outcome. The other arguments are those of `reuse`.
+    An invalid emu trial with a replacing seed stays as it is. One without runs again: the machine was at
+    fault, which proves nothing about its outcome. The other arguments are those of `reuse`.
     """
 
     def left(one: Job) -> Outcome | None:
@@ -83,7 +84,7 @@ def as_left(
 
 
 def _standing_for(job: Job, own: set[Path]) -> Iterator[int]:
-    """Seeds of the records that stand for a repetition's."""
+    """Yields seeds of the records that replace a repetition's."""
     for folder in job.directory.parent.glob("seed=*"):
         if folder in own or folder == job.directory:
             continue
@@ -94,14 +95,13 @@ def _standing_for(job: Job, own: set[Path]) -> Iterator[int]:
 
 def _header(folder: Path) -> dict[str, Any] | None:
     try:
-        found = json.loads((folder / "trial.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return read_trial(folder / "trial.json")
+    except RecordError:
         return None
-    return found if isinstance(found, dict) else None
 
 
 def in_order(jobs: Sequence[Job], lines: Mapping[Job, Sequence[Outcome]]) -> list[Outcome]:
-    """Each repetition's trials in turn; one that was replaced says by which."""
+    """Returns each repetition's trials in turn; a replaced one names its replacement."""
     found: list[Outcome] = []
     for job in jobs:
         line = lines.get(job, ())

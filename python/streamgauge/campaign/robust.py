@@ -1,4 +1,4 @@
-"""Robustness: do the verdicts hold if what a source does not say was otherwise (`assumed`)?"""
+"""Robustness: do the verdicts hold under other values where a source is silent (`assumed`)?"""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class Alternative:
 
     @property
     def turned(self) -> bool:
-        """Whether the verdict hangs on the assumption."""
+        """Returns whether the verdict hangs on the assumption."""
         return self.verdict != self.assumed_verdict
 
     def to_json(self) -> dict[str, Any]:
-        """Its place in the output of ``reproduce --robust``."""
+        """Returns its place in the output of ``reproduce --robust``."""
         return {
             "address": self.address,
             "value": self.value,
@@ -60,7 +60,7 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Standing:
-    """Whether one check's verdict stands, whatever of the assumptions is otherwise."""
+    """Whether one check's verdict holds under every alternative assumption."""
 
     scenario: str
     mode: str
@@ -72,14 +72,14 @@ class Standing:
     """The alternatives that turn it."""
 
     def words(self) -> str:
-        """``robust, 9 alternatives``, or what it hangs on."""
+        """Returns ``robust, 9 alternatives``, or the assumptions that decide it."""
         if not self.hangs_on:
             return f"robust, {self.tried} alternative{'' if self.tried == 1 else 's'}"
         turned = "; ".join(f"{one.address} = {one.value}: {one.verdict}" for one in self.hangs_on)
         return f"hangs on {turned}"
 
     def to_json(self) -> dict[str, Any]:
-        """Its place in the output of ``reproduce --robust``."""
+        """Returns its place in the output of ``reproduce --robust``."""
         return {
             "scenario": self.scenario,
             "mode": self.mode,
@@ -94,7 +94,7 @@ class Standing:
 
 
 def standings(alternatives: Sequence[Alternative]) -> list[Standing]:
-    """Each check with the alternatives that turn its verdict."""
+    """Returns each check with the alternatives that turn its verdict."""
     groups: dict[tuple[str, str, str], list[Alternative]] = {}
     for one in alternatives:
         groups.setdefault((one.scenario, one.mode, one.check), []).append(one)
@@ -105,7 +105,7 @@ def standings(alternatives: Sequence[Alternative]) -> list[Standing]:
 
 
 def _variations(result: CampaignResult) -> dict[tuple[str, str], list[Scenario]]:
-    """For each alternative (address, value as written), the scenarios that it changes, as changed.
+    """Returns for each alternative (address, value as written), the scenarios that it changes, as changed.
 
     An assumption is about the experiment, so it changes every scenario that makes it, also those that a check
     only compares with.
@@ -121,13 +121,17 @@ def _variations(result: CampaignResult) -> dict[tuple[str, str], list[Scenario]]
 
 
 def _without_mutants(scenario: Scenario) -> Scenario:
-    """The scenario with its checks alone: a mutant may set a part of what an alternative replaces whole."""
-    checks = {name: check.model_copy(update={"breaks": {}}) for name, check in scenario.checks.items()}
+    """Returns the scenario with its checks alone: a mutant may set a part of a value that an alternative
+    replaces as a whole."""
+    checks = {
+        name: check.model_copy(update={"breaks": {}, "without": {}})
+        for name, check in scenario.checks.items()
+    }
     return scenario.model_copy(update={"checks": checks})
 
 
 class _Assumed:
-    """What trials left as everything was assumed, by their scenario."""
+    """Results of trials under the given assumptions, by their scenario."""
 
     def __init__(self, outcomes: Iterable[Outcome]) -> None:
         self._by_id: dict[str, list[Outcome]] = {}
@@ -135,7 +139,7 @@ class _Assumed:
             self._by_id.setdefault(outcome.job.scenario.id, []).append(outcome)
 
     def of(self, scenarios: Iterable[str]) -> Iterator[Outcome]:
-        """Those of some scenarios."""
+        """Yields those of some scenarios."""
         for scenario in sorted(scenarios):
             yield from self._by_id.get(scenario, ())
 

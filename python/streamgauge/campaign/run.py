@@ -1,5 +1,5 @@
-"""Running many trials: sim on all cores, emu one at a time or as many as asked, what finished kept whatever
-happens."""
+"""Runs many trials: sim on all cores, emu one at a time or as many as asked; finished ones are kept in every
+case."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from streamgauge.campaign.aside import printed_aside
 from streamgauge.campaign.board import Board, Progress
 from streamgauge.campaign.earlier import SetAside, set_aside
 from streamgauge.campaign.folder import writing
 from streamgauge.campaign.index import Index
 from streamgauge.campaign.judging import Judging
 from streamgauge.campaign.layout import campaign_of, remove_leftovers
-from streamgauge.campaign.plan import Extra, Job, fitting, jobs_for, with_dependencies
+from streamgauge.campaign.plan import Extra, Job, check_trials, fitting, jobs_for, with_dependencies
 from streamgauge.campaign.pool import Pool
 from streamgauge.campaign.replacing import as_left, further, in_order
 from streamgauge.campaign.trial import EmuSettings, Outcome, disk_errors, indexed, reuse, run_job
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["CampaignResult", "Progress", "Verdict", "run", "run_jobs"]
 
 Verdict = Literal["pass", "fail", "inconclusive"]
-# Exit status of errors that say "inconclusive": a process of the trial died, nobody's input is wrong.
+# Exit status of errors that mean "inconclusive": a process of the trial died, no input is wrong.
 _BROKEN = 2
 # From how many simulated trials on processes are worth their start, which takes each a second of a processor.
 # On two cores a trial of hessler/ftp-* takes threads, which wait for one another, 11 ms, and processes 8 ms.
@@ -50,7 +51,7 @@ _POOL_FROM = 200
 
 @dataclass(frozen=True)
 class CampaignResult:
-    """What a campaign leaves in memory; the records are on disk."""
+    """Results of a campaign in memory; the records are on disk."""
 
     scenarios: tuple[Scenario, ...]
     outcomes: tuple[Outcome, ...]
@@ -70,8 +71,8 @@ class CampaignResult:
 
     @property
     def verdict(self) -> Verdict:
-        """The run's: a failed check fails it; more than a third of a scenario's trials invalid, an undecided
-        check or an interruption leaves it inconclusive."""
+        """Returns the run's: a failed check fails it; more than a third of a scenario's trials invalid, an
+        undecided check or an interruption leaves it inconclusive."""
         if any(check.verdict == "fail" for check in self.checks):
             return "fail"
         if self.interrupted or any(check.verdict == "inconclusive" for check in self.checks):
@@ -81,7 +82,7 @@ class CampaignResult:
         return "pass"
 
     def mostly_invalid(self) -> list[tuple[str, Mode, int, int]]:
-        """Scenarios of whose repetitions more than a third is invalid: (id, mode, invalid, all)."""
+        """Returns scenarios with more than a third of their repetitions invalid: (id, mode, invalid, all)."""
         groups: dict[tuple[str, Mode], list[bool]] = {}
         for outcome in self.outcomes:
             if not outcome.counts:
@@ -95,7 +96,7 @@ class CampaignResult:
         return found
 
     def to_json(self) -> dict[str, Any]:
-        """``streamgauge.run/1``."""
+        """Returns ``streamgauge.run/1``."""
         return {
             "schema": "streamgauge.run/1",
             "trials": [outcome.to_json() for outcome in self.outcomes],
@@ -124,24 +125,24 @@ def run(
     """Runs every trial of the scenarios, and of those that their checks read, and evaluates the checks.
 
     Args:
-        scenarios: what to run.
+        scenarios: the scenarios.
         modes: the modes of each scenario, by id.
-        out: where records go; trials that lie there already and are the same are not run again, and those of
-            another experiment with the same id are kept in ``earlier`` there.
+        out: folder of the records; equal trials there are not run again, and those of another experiment with
+            the same id are kept in ``earlier`` there.
         first_seed: the first repetition's seed.
-        repeat: how many repetitions; each scenario's own number if ``None``.
-        settings: what was set in the scenarios, ``ADDRESS=VALUE``: written into the records, and applied to
-            scenarios that only a check asks for where they fit. Each set wants an ``out`` of its own, such as
+        repeat: number of repetitions; each scenario's own number if ``None``.
+        settings: settings of the scenarios, ``ADDRESS=VALUE``: written into the records, and applied to
+            scenarios that only a check asks for where they fit. Each set needs an ``out`` of its own, such as
             ``out / streamgauge.scenario.settings.set_folder(settings)``.
         keep: how much of each record is stored.
-        extras: what else is kept of the trials of some scenarios, by id.
-        emu: how emu runs; `EmuSettings.jobs` says how many of its trials at once.
-        verify: read the records that lie there wholly, and run again what is not as it was written; without,
-            trials that are there are trusted.
-        cluster: whose workers run the trials instead of this machine.
-        progress: called after each trial and when there is something to say, from this thread.
+        extras: further data kept of the trials of some scenarios, by id.
+        emu: how emu runs; `EmuSettings.jobs` is the number of its concurrent trials.
+        verify: read existing records in full, and run damaged ones again; without, existing trials are
+            trusted.
+        cluster: its workers run the trials instead of this machine.
+        progress: called after each trial and at each message, from this thread.
 
-    Raises StreamGaugeError if a trial cannot run; Ctrl-C ends it early and is told by ``interrupted``.
+    Raises StreamGaugeError if a trial cannot run; Ctrl-C ends it early and sets ``interrupted``.
     """
     began = time.monotonic()
     settings = list(settings)
@@ -150,9 +151,14 @@ def run(
     asked: dict[str, list[Mode]] = {scenario.id: list(modes[scenario.id]) for scenario in scenarios}
     for scenario in everything:
         if scenario.id not in asked:
-            # A check compares within a mode, so what it reads runs in all of them.
+            # A check compares within a mode: the scenarios that it reads run in all of them.
             every = dict.fromkeys(mode for chosen in asked.values() for mode in chosen)
             asked[scenario.id] = [mode for mode in every if scenario.unsupported(mode) is None]
+    check_trials(
+        repeat if repeat is not None else getattr(scenario.repetitions, mode)
+        for scenario in everything
+        for mode in asked[scenario.id]
+    )
     more = extras or {}
     jobs = [
         replace(job, extra=more[scenario.id]) if scenario.id in more else job
@@ -209,12 +215,11 @@ def run_jobs(
     cluster: Cluster | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> tuple[list[Outcome], bool]:
-    """Runs jobs, in their order for the caller; returns what finished, and whether Ctrl-C cut it short.
+    """Runs jobs, in their order for the caller; returns the finished ones, and whether Ctrl-C cut it short.
 
-    After a trial that was replaced comes the one that stands for it (`EmuSettings.replace`). ``leaves`` are
-    read of the trials' metrics, by the scenario's id; ``index`` is that of the folder that all lie in;
-    ``judging`` is told of each trial that was not there already;
-    ``verify`` and ``cluster`` as in `run`.
+    A replaced trial is followed by its replacement (`EmuSettings.replace`). ``leaves`` are read of the
+    trials' metrics, by the scenario's id; ``index`` is that of the common folder; ``judging`` receives each
+    new trial; ``verify`` and ``cluster`` as in `run`.
     """
     for out in {campaign_of(job.directory) for job in jobs}:
         remove_leftovers(out)
@@ -258,7 +263,7 @@ def run_jobs(
 
 @dataclass(frozen=True)
 class _Work:
-    """What all trials of a run have in common."""
+    """Common data of all trials of a run."""
 
     keep: Keep
     emu: EmuSettings
@@ -269,7 +274,7 @@ class _Work:
     cluster: Cluster | None
 
     def watcher(self, done: dict[Job, Outcome], *, quiet: bool = False) -> Watcher:
-        """Tells the board; a quiet one only what is done."""
+        """Returns a watcher that informs the board; a quiet one only of finished trials."""
         started = (lambda _: None) if quiet else self.board.started
         return Watcher(started=started, said=self.board.said, finished=partial(self.finished, done))
 
@@ -279,7 +284,7 @@ class _Work:
         self.board.finished(job, valid=outcome.valid)
 
     def keep_outcome(self, done: dict[Job, Outcome], job: Job, outcome: Outcome) -> None:
-        """Of a trial that is done, without a word."""
+        """Keeps the outcome of a finished trial, without a message."""
         done[job] = outcome
         row = indexed(outcome)
         if self.index is not None and row is not None:
@@ -289,7 +294,7 @@ class _Work:
 
 
 def _after_interruption(jobs: Sequence[Job], work: _Work, done: dict[Job, Outcome]) -> None:
-    """What a second Ctrl-C killed cleaned nothing up, and told nobody of what it had just finished."""
+    """A process that a second Ctrl-C killed cleaned nothing up, and did not report its last trial."""
     for out in {campaign_of(job.directory) for job in jobs}:
         remove_leftovers(out)
     for job in jobs:
@@ -308,7 +313,8 @@ def _simulate_all(jobs: list[Job], work: _Work, done: dict[Job, Outcome]) -> Non
         work.cluster.run_all(jobs, tasks_of(work.keep, work.leaves), work.emu, watcher)
         return
     if cores == 1 or len(jobs) < _POOL_FROM:
-        run_all(jobs, cores, lambda job, _say: _run(job, work), watcher)
+        with printed_aside():
+            run_all(jobs, cores, lambda job, _say: _run(job, work), watcher)
         return
     task = tasks_of(work.keep, work.leaves)
     with Pool() as pool:
@@ -345,7 +351,7 @@ def _emulate_all(jobs: list[Job], work: _Work, done: dict[Job, Outcome]) -> None
     from streamgauge.emu.options import EmuOptions
 
     board.at_once = at_once
-    # Virtual machines disturb nobody's time, nor is theirs disturbed.
+    # Virtual machines do not disturb each other's or other trials' time.
     alone: AbstractContextManager[int] = nullcontext(-1)
     if not EmuOptions(way=work.emu.way).virtual:
         alone = machine_lock(board.say)
@@ -361,7 +367,7 @@ def _emulate_all(jobs: list[Job], work: _Work, done: dict[Job, Outcome]) -> None
 def _emulate(
     job: Job, work: _Work, say: Callable[[str], None], concurrent: ConcurrentTrials | None = None
 ) -> Outcome:
-    """An emu trial. One that broke on the way counts as invalid and leaves the others to run."""
+    """Returns an emu trial. One that broke on the way counts as invalid and leaves the others to run."""
     try:
         return _run(job, work, say, concurrent)
     except StreamGaugeError as error:

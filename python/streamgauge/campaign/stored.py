@@ -1,7 +1,7 @@
 """Metrics beside a record, so that a campaign may keep them alone: ``metrics.parquet``, in long form.
 
-A row is one metric of a flow, a stage or the trial, over the measurement window, with what it is made of in
-each sample. Any reader of Parquet takes a campaign's files as they are; `docs/records.md` lists the columns.
+A row is one metric of a flow, a stage or the trial, over the measurement window, with its parts in each
+sample. Any reader of Parquet takes a campaign's files as they are; `docs/records.md` lists the columns.
 """
 
 from __future__ import annotations
@@ -66,13 +66,13 @@ def save_metrics(directory: Path, metrics: TrialMetrics, measure: Mapping[str, A
 
 
 def has_metrics(directory: Path) -> bool:
-    """Whether there are metrics of the trial in `directory`."""
+    """Returns whether there are metrics of the trial in `directory`."""
     return (directory / FILE).exists() or (directory / stored_json.FILE).exists()
 
 
 def load_metrics(directory: Path, measure: Mapping[str, Any]) -> TrialMetrics | None:
-    """Reads them back, to the last bit; ``None`` if there are none, or they were measured otherwise, or by an
-    older version of which the trial's packets and events are there to measure anew."""
+    """Reads them back, to the last bit; ``None`` if there are none, or they have another ``measure``, or an
+    older version and the trial's packets and events exist for a new measurement."""
     found = _read(directory)
     if found is None or found[1] != measure:
         return None
@@ -83,15 +83,15 @@ def load_metrics(directory: Path, measure: Mapping[str, Any]) -> TrialMetrics | 
 
 
 def long_form(where: Path | str | Iterable[Path | str]) -> pl.LazyFrame:
-    """The metrics of many trials as one table, a row a metric of a flow, a stage or a trial over the window.
+    """Returns the metrics of many trials as one table, a row a metric of a flow, a stage or a trial over the
+    window.
 
     Args:
         where: a campaign's folder, or several folders, each a campaign's or a trial's.
 
     Returns:
         The columns of ``metrics.parquet``, after `scenario`, `mode` and `seed` of each row's trial and before
-        `directory`, the trial's folder. Nothing is read before it is collected but what lies there as the
-        older ``metrics.json``.
+        `directory`, the trial's folder. Nothing is read before it is collected but an older ``metrics.json``.
 
     Raises:
         RecordError: if no trial with metrics lies there.
@@ -117,12 +117,12 @@ def long_form(where: Path | str | Iterable[Path | str]) -> pl.LazyFrame:
 
 
 def name_of(metrics: TrialMetrics) -> str:
-    """What the trial is called in its rows: ``hessler/ftp-medium sim seed 1``."""
+    """Returns the name of the trial in its rows: ``hessler/ftp-medium sim seed 1``."""
     return f"{metrics.scenario} {metrics.mode} seed {metrics.seed}"
 
 
 def _older(directory: Path) -> pl.DataFrame | None:
-    """The rows of a trial with a ``metrics.json``."""
+    """Returns the rows of a trial with a ``metrics.json``."""
     found = stored_json.read(directory / stored_json.FILE)
     if found is None:
         return None
@@ -138,7 +138,8 @@ def _older(directory: Path) -> pl.DataFrame | None:
 
 
 def _table(metrics: TrialMetrics) -> tuple[list[_Row], npt.NDArray[np.float64]]:
-    """The rows, and the distinct arrays that they name, [array, sample], in order of their first use."""
+    """Returns the rows, and the distinct arrays that they name, [array, sample], in order of their first
+    use."""
     arrays: list[Floats] = []
     places: dict[int, int] = {}
 
@@ -172,7 +173,7 @@ def _table(metrics: TrialMetrics) -> tuple[list[_Row], npt.NDArray[np.float64]]:
     with np.errstate(over="ignore", invalid="ignore"):
         totals: list[float] = lists[:, part].sum(axis=1).tolist()
     lows, highs = _extremes(lists[:, part], [lists for *_, lists in listed])
-    # As `TrialMetrics.value` has it: a number of the window stands before the series of that name.
+    # As `TrialMetrics.value` has it: a number of the window takes precedence over the series of that name.
     scalars = {
         (flow, stage, name): scalar
         for flow, stage, measured in subjects
@@ -203,7 +204,8 @@ def _table(metrics: TrialMetrics) -> tuple[list[_Row], npt.NDArray[np.float64]]:
 def _extremes(
     lists: Floats, places: Iterable[_Lists]
 ) -> tuple[dict[int, float | None], dict[int, float | None]]:
-    """The least of the lists that are lows, and the most of those that are highs, by their numbers."""
+    """Returns the least of the lists that are lows, and the most of those that are highs, by their
+    numbers."""
 
     def over(which: int, *, highest: bool) -> dict[int, float | None]:
         chosen = sorted({place for one in places if (place := one[which]) is not None})
@@ -220,7 +222,8 @@ def _extremes(
 
 
 def _known(value: float | None) -> float | None:
-    """A value as the table has it: nothing to measure is null, so that a mean over trials leaves it out."""
+    """Returns a value as the table has it: nothing to measure is null, so that a mean over trials leaves it
+    out."""
     return None if value is None or not math.isfinite(value) else value
 
 
@@ -237,7 +240,7 @@ def _unit_of_event(flow: FlowMetrics, metric: str) -> str:
 
 
 def _about(metrics: TrialMetrics, measure: Mapping[str, Any]) -> dict[str, Any]:
-    """What is no table."""
+    """Returns the parts that are no table."""
     grid = metrics.grid
     return {
         "schema": SCHEMA,
@@ -274,7 +277,7 @@ def _about(metrics: TrialMetrics, measure: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _number_out(value: float | None) -> float | str | None:
-    """JSON has no word for what is not finite."""
+    """Returns the number for JSON, which has no word for infinities and NaN."""
     return value if value is None or math.isfinite(value) else repr(float(value))
 
 
@@ -287,7 +290,7 @@ def _scalars_in(data: Mapping[str, Any]) -> dict[str, float | None]:
 
 
 def _read(directory: Path) -> tuple[TrialMetrics, Mapping[str, Any]] | None:
-    """A trial's metrics, and the ``measure`` that they were made by."""
+    """Returns a trial's metrics, and the ``measure`` that they were made by."""
     try:
         text, rows, found = _native.read_metrics(directory / FILE)
         about = json.loads(text)

@@ -23,9 +23,10 @@ _SERIES = ("numerator", "denominator", "low", "high")
 
 
 def read(file: Path) -> tuple[TrialMetrics, Mapping[str, Any]] | None:
-    """What is in it, and the ``measure`` it was made by; ``None`` if it is not there, or none of `SCHEMA`.
+    """Returns its content, and the ``measure`` it was made by; ``None`` if it does not exist, or has another
+    schema than `SCHEMA`.
 
-    Arrays are little-endian float64 in base64, once each; a series says which are its four.
+    Arrays are little-endian float64 in base64, once each; a series names its four.
     """
     try:
         data = json.loads(file.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""What a run left as Markdown for the summary of a job."""
+"""The result of a run as Markdown for the summary of a job."""
 
 from __future__ import annotations
 
@@ -33,13 +33,14 @@ def write_run_summary(
     mutants: Sequence[MutantResult] | None = None,
     stopped: bool = False,
 ) -> None:
-    """Writes it: whole, or behind what is in the job's own summary (``$GITHUB_STEP_SUMMARY``).
+    """Writes the summary: as a whole, or after the present text of the job's own summary
+    (``$GITHUB_STEP_SUMMARY``).
 
     Args:
         result: of the run.
         file: the place.
-        verdict: as the exit status has it.
-        answer: what happened, in words.
+        verdict: as in the exit status.
+        answer: the result in words.
         mutants: of its checks, if they ran.
         stopped: whether it was interrupted.
 
@@ -57,8 +58,8 @@ def run_summary(
     mutants: Sequence[MutantResult] | None = None,
     stopped: bool = False,
 ) -> Summary:
-    """The verdict, the answer, what became of trials, a table of the checks and how far they are from where
-    they would turn."""
+    """Returns the verdict, the answer, the outcome of the trials, a table of the checks and their distances
+    from a change of verdict."""
     names = [f"{scenario} ({mode})" for scenario, mode in groups_of(result) if scenario in result.wanted]
     heading = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     mark = _MARK[verdict] if result.checks or verdict != "pass" else _UNJUDGED
@@ -104,13 +105,14 @@ def _add_answer(summary: Summary, answer: str) -> None:
 
 
 def _line(line: str) -> str:
-    """A line of an answer, whose lists are indented."""
+    """Returns a line of an answer, with its lists indented."""
     text = line.strip()
     return f"- {plain(text.removeprefix('- '))}" if text.startswith("- ") else plain(text)
 
 
 def _said(result: CampaignResult) -> str:
-    """How many checks came out how, or that nothing is judged; and where too many trials are invalid."""
+    """Returns the number of checks by verdict, or that nothing is judged; and the scenarios with too many
+    invalid trials."""
     lost = "".join(
         f" {invalid} of {count} trials of {scenario} ({mode}) are invalid."
         for scenario, mode, invalid, count in result.mostly_invalid()
@@ -136,8 +138,8 @@ def _cells(check: CheckResult, several: bool) -> list[str]:
 
 
 def margin_plot(checks: Sequence[CheckResult]) -> list[str]:
-    """A line for each comparison that has a margin and a bound other than zero: the margin with its interval
-    in tenths of the bound, holding to the right."""
+    """Returns a line for each comparison that has a margin and a bound other than zero: the margin with its
+    interval in tenths of the bound, holding to the right."""
     lines = []
     for check in checks:
         for place, one in enumerate(check.comparisons, 1):

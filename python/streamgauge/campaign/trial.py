@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from streamgauge.campaign.index import Index, IndexedTrial
 from streamgauge.campaign.layout import campaign_of, keep_logs, place
-from streamgauge.campaign.plan import Job, versions_used
+from streamgauge.campaign.plan import Job, resume_key, versions_used
 from streamgauge.campaign.stored import FILE, has_metrics, load_metrics, save_metrics
 from streamgauge.checks import Leaves, Number, take
-from streamgauge.errors import CannotRunError, RecordError, StreamGaugeError
+from streamgauge.errors import CannotRunError, RecordError, StreamGaugeError, errno_of
 from streamgauge.media import ContentStore, store_at
 from streamgauge.metrics import TrialMetrics, compute
 from streamgauge.record import Record, RecordInMemory, finish_trial, prune, rewrite_trial
+from streamgauge.record.header import REQUIRED, read_trial
 from streamgauge.record.read import Column, Saying
 from streamgauge.record.write import JsonText
 from streamgauge.scenario import Scenario, lower
@@ -30,7 +32,7 @@ from streamgauge.systems.registry import Mode
 if TYPE_CHECKING:
     from streamgauge.emu.concurrency import ConcurrentTrials
 
-__all__ = ["EmuSettings", "Outcome", "disk_errors", "reuse", "run_job"]
+__all__ = ["EmuSettings", "Outcome", "Simulator", "disk_errors", "reuse", "run_job"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,21 +40,22 @@ class EmuSettings:
     """How emu runs."""
 
     way: str | None = None
-    """``root`` or ``user``; by who we are if ``None``."""
+    """``root`` or ``user``; ``None`` decides by the current user."""
     capture: bool = False
     """Keep ``capture.pcapng``."""
     jobs: int = 1
     """How many emu trials run at the same time on this machine.
 
     1 is the rule: two trials disturb each other. With more, the run holds the machine's lock from its first
-    emu trial to its last, and each trial's own validity verdict says whether the processors were enough for
-    it: a machine that cannot carry so many shows it in invalid trials, told as ever and never averaged in.
+    emu trial to its last, and each trial's own validity verdict covers whether the processors were enough for
+    it: an overloaded machine shows it in invalid trials, reported as ever and never averaged in.
     `provenance.json` has ``concurrent_trials``: ``{"allowed", "most"}``.
     """
     replace: int = 0
-    """How many further seeds may stand, one after the other, for a repetition whose trial is invalid.
+    """Number of further seeds that may replace, one after the other, a repetition with an invalid trial.
 
-    0 replaces nothing. Each is told: `Outcome.replaced_by`, ``replaces`` in its record, and in the verdicts.
+    0 replaces nothing. Each is reported: `Outcome.replaced_by`, ``replaces`` in its record, and in the
+    verdicts.
     """
     spin: bool | None = None
     """Whether emulators spin away the last 50 us before a departure; only one that runs alone if ``None``."""
@@ -68,7 +71,7 @@ class EmuSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What became of one trial."""
+    """Outcome of one trial."""
 
     job: Job
     valid: bool
@@ -76,21 +79,22 @@ class Outcome:
     digest: str | None
     wall_s: float
     readings: Mapping[str, Number] = field(default_factory=dict)
-    """What was asked for of its metrics: the leaves of checks, by their text."""
+    """Requested metrics: the leaves of checks, by their text."""
     reused: bool = False
     replaced_by: int | None = None
-    """The seed of the valid trial that stands for this invalid one."""
+    """Seed of the valid trial that replaces this invalid one."""
 
     @property
     def metrics(self) -> TrialMetrics | None:
-        """All its metrics, read from its folder each time; ``None`` if it left nothing to measure."""
+        """Returns all its metrics, read from its folder each time; ``None`` if it left nothing to measure."""
         if self.digest is None:
             return None
         return load_metrics(self.job.directory, _measure(self.job))
 
     @property
     def counts(self) -> bool:
-        """Whether it is its repetition's: neither replaced, nor an invalid trial in another's place."""
+        """Returns whether it is its repetition's: neither replaced, nor an invalid trial in another's
+        place."""
         return self.valid or (self.replaced_by is None and self.job.replaces is None)
 
     @property
@@ -99,7 +103,7 @@ class Outcome:
         return self.job.seconds if self.digest is not None else 0.0
 
     def to_json(self) -> dict[str, Any]:
-        """Its place in ``streamgauge.run/1``."""
+        """Returns its place in ``streamgauge.run/1``."""
         metrics = self.metrics
         return {
             "scenario": self.job.scenario.id,
@@ -132,18 +136,23 @@ _DISK = (
 
 @contextmanager
 def disk_errors(directory: Path) -> Iterator[None]:
-    """A full or read-only disk is the machine's failing, and says its remedy."""
+    """Raises an error with a remedy for a full or read-only disk, which is the machine's fault."""
     try:
         yield
     except OSError as error:
-        if error.errno not in _DISK:
+        number = errno_of(error)
+        if number is None or number not in _DISK:
             raise
         remedy = "choose another folder with --out"
-        if error.errno == errno.EFBIG:
+        if number == errno.EFBIG:
             remedy = "raise the limit of a file's size (ulimit -f), or store less with --keep metrics"
-        elif error.errno in (errno.ENOSPC, errno.EDQUOT):
+        elif number in (errno.ENOSPC, errno.EDQUOT):
             remedy = "free some space, choose another folder with --out, or store less with --keep metrics"
-        raise CannotRunError(f"cannot write {directory}: {error.strerror}; {remedy}.") from error
+        raise CannotRunError(f"cannot write {directory}: {os.strerror(number)}; {remedy}.") from error
+
+
+Simulator = Callable[[str, Path], Any]
+"""Runs a plan in another program, which writes the record's files into a folder; returns the summary."""
 
 
 def _measure(job: Job) -> dict[str, Any]:
@@ -152,13 +161,39 @@ def _measure(job: Job) -> dict[str, Any]:
 
 @contextmanager
 def _logs_kept(partial: Path, directory: Path) -> Iterator[None]:
-    """A trial that breaks keeps its logs, and the error says where."""
+    """Keeps the logs of a trial that breaks, and adds their place to the error."""
     try:
         yield
     except StreamGaugeError as error:
         if (kept := keep_logs(partial, directory)) is None:
             raise
         raise type(error)(f"{error} Logs: {kept}") from error
+
+
+class Steering(Protocol):
+    """Shows a trial while it runs and may change its path."""
+
+    @property
+    def live_fd(self) -> int:
+        """Returns the trial's end of a socket."""
+        ...
+
+    def simulate(self, plan: str, directory: Path, contents: Any) -> tuple[Any, dict[str, Any]]:
+        """Summary and provenance of a trial of sim."""
+        ...
+
+    def ran(self, changed: list[dict[str, Any]], duration_ns: int, *, stopped: bool = False) -> Scenario:
+        """Applies the changes of an emu trial; returns the scenario as it was run."""
+        ...
+
+    @property
+    def scenario(self) -> Scenario | None:
+        """As it was run."""
+        ...
+
+    def player_said(self, flow: str, name: str, value: float | None) -> None:
+        """Takes an event of a player of emu while it runs."""
+        ...
 
 
 def run_job(
@@ -170,31 +205,53 @@ def run_job(
     leaves: Leaves | None = None,
     concurrent: ConcurrentTrials | None = None,
     wanted: Callable[[], bool] = lambda: True,
+    live: Steering | None = None,
+    simulator: Simulator | None = None,
 ) -> Outcome:
     """Runs one trial and leaves its record in ``job.directory``, or leaves nothing.
 
-    ``say`` takes a line about what is being waited for. ``leaves`` are read of its metrics. ``concurrent``
-    are the emu trials that it runs among; without, it takes the machine's lock and runs alone. ``wanted`` is
-    asked before the record takes its place. Raises StreamGaugeError.
+    ``say`` receives a line about a wait. ``leaves`` are read of its metrics. ``concurrent`` are the emu
+    trials that it runs among; without, it takes the machine's lock and runs alone. ``wanted`` is asked before
+    the record takes its place. With ``live`` the trial is shown while it runs, and its record has the
+    scenario with the changes. ``simulator`` runs sim's plan in place of the one here. Raises
+    StreamGaugeError.
     """
     began = time.monotonic()
     with disk_errors(job.directory), place(job.directory) as partial:
-        # Metrics are computed from the packets; what is not to be kept goes after that.
-        contents = store_at(campaign_of(job.directory))
+        # Metrics are computed from the packets; files that are not kept are removed after that.
+        store = store_at(campaign_of(job.directory))
+        # Another program is given all of a plan in one text.
+        contents = None if simulator is not None else store
         plan = lower(job.scenario, job.mode, job.seed, contents=contents)
         tables: _Tables | None = None
         plan_text: JsonText | None = None
         if job.mode == "sim":
-            # What is not kept, and read by nobody else, is not even written.
-            in_memory = keep == "metrics" and job.extra is None
+            # A file that is neither kept nor read is not even written.
+            in_memory = keep == "metrics" and job.extra is None and simulator is None and not emu.capture
             plan_text = JsonText.of(plan)
-            summary, provenance, tables = _simulate(plan_text, partial, contents, in_memory=in_memory)
+            if simulator is not None:
+                summary, provenance = simulator(plan_text, partial), {"wall_s": time.monotonic() - began}
+            elif live is None:
+                summary, provenance, tables = _simulate(
+                    plan_text, partial, contents, in_memory=in_memory, capture=emu.capture
+                )
+            else:
+                summary, provenance = live.simulate(plan_text, partial, store.loaded)
+                job = _as_steered(job, live)
+                plan = lower(job.scenario, job.mode, job.seed, contents=contents)
+                plan_text = JsonText.of(plan)
             validity = _sim_validity(plan, summary)
         else:
             from streamgauge.emu import run_trial  # Linux alone has it
 
             with _logs_kept(partial, job.directory):
-                found = run_trial(job.scenario, plan, job.seed, partial, _emu_options(emu, say, concurrent))
+                options = _emu_options(emu, say, concurrent)
+                if live is not None:
+                    options = _steered_options(options, live, job, store)
+                found = run_trial(job.scenario, plan, job.seed, partial, options)
+            if live is not None:
+                job = _as_steered(job, live)
+                plan = lower(job.scenario, job.mode, job.seed, contents=contents)
             validity, summary, provenance = found["validity"], found["summary"], found["provenance"]
         as_run = _as_run(job.scenario, job.mode)
         measured: list[TrialMetrics] = []
@@ -239,12 +296,25 @@ def run_job(
     )
 
 
+def _as_steered(job: Job, live: Steering) -> Job:
+    scenario = live.scenario
+    assert scenario is not None
+    return replace(job, scenario=scenario, key=resume_key(scenario, job.mode, job.seed))
+
+
+def _steered_options(options: Any, live: Steering, job: Job, contents: ContentStore) -> Any:
+    def planned(changed: list[dict[str, Any]], duration_ns: int) -> dict[str, Any]:
+        return lower(live.ran(changed, duration_ns), job.mode, job.seed, contents=contents)
+
+    return replace(options, live_fd=live.live_fd, steered=planned, player_said=live.player_said)
+
+
 _last_run: tuple[Scenario, Mode, dict[str, Any]] | None = None
 
 
 def _as_run(scenario: Scenario, mode: Mode) -> dict[str, Any]:
-    """The scenario as the records of its trials have it, for nobody to change. Of one with a population it
-    takes milliseconds to make, and is the same for all trials of a scenario, which mostly come in a row."""
+    """Returns the scenario as in the records of its trials; read-only. With a population it takes
+    milliseconds to make, and is the same for all trials of a scenario, which are mostly consecutive."""
     global _last_run
     found = _last_run
     if found is None or found[0] is not scenario or found[1] != mode:
@@ -279,9 +349,14 @@ _Tables = tuple[list[tuple[str, Column]], list[Saying]]
 
 
 def _simulate(
-    plan: JsonText, directory: Path, contents: ContentStore | None = None, *, in_memory: bool = False
+    plan: JsonText,
+    directory: Path,
+    contents: ContentStore | None = None,
+    *,
+    in_memory: bool = False,
+    capture: bool = False,
 ) -> tuple[Any, dict[str, Any], _Tables | None]:
-    """Summary and provenance, and where nothing is to be written what would have been."""
+    """Returns summary and provenance, and where no files are written their contents."""
     from streamgauge import _native
 
     began = time.monotonic()
@@ -291,14 +366,14 @@ def _simulate(
         text, packets, events = _native.simulate_in_memory(plan, loaded)
         tables = (packets, events)
     else:
-        text = _native.simulate(plan, str(directory), loaded)
+        text = _native.simulate(plan, str(directory), loaded, capture=capture)
     summary = json.loads(text)
     provenance = {"wall_s": time.monotonic() - began}
     return summary, provenance, tables
 
 
 def _sim_validity(plan: Mapping[str, Any], summary: Mapping[str, Any]) -> dict[str, Any]:
-    """Sim has no clock to be late by; what is left is conservation, and flows that never sent."""
+    """Sim has no clock to be late by; the remaining checks are conservation, and flows that never sent."""
     unaccounted = [str(line) for line in summary["imbalance"]]
     # A relay may answer in place of its flows' servers.
     starts = {
@@ -320,10 +395,10 @@ def _sim_validity(plan: Mapping[str, Any], summary: Mapping[str, Any]) -> dict[s
 
 
 def _reworded(directory: Path, trial: dict[str, Any], as_run: dict[str, Any]) -> dict[str, Any]:
-    """The trial with the scenario as it reads now: words, checks or measure changed, not what it leaves."""
+    """Returns the trial with the present scenario: words, checks or measure changed, but not its result."""
     from streamgauge import _native
 
-    digests = (trial["packets_digest"] or "", trial["events_digest"] or "")
+    digests = (trial.get("packets_digest") or "", trial.get("events_digest") or "")
     digest = _native.trial_digest(json.dumps(as_run, allow_nan=False), *digests)
     with disk_errors(directory):
         return rewrite_trial(directory, trial, scenario=as_run, digest=digest)
@@ -345,16 +420,15 @@ def reuse(
     verify: bool = False,
     invalid_too: bool = False,
 ) -> Outcome | None:
-    """The trial as it lies in its place already, if it is the same; ``None`` if it must run.
+    """Returns the trial as it lies in its place already, if it is the same; ``None`` if it must run.
 
     Args:
         job: the trial.
-        keep: what of its record must be there.
-        leaves: what is read of its metrics.
-        index: the folder's; what it tells of the trial is not read again.
-        verify: read the whole record, and take it only if it is what was written. Without, files that are
-            there are trusted.
-        invalid_too: take an invalid emu trial as well.
+        keep: the required parts of its record.
+        leaves: metrics to read.
+        index: the folder's; trials in it are not read again.
+        verify: read the whole record, and accept it only if undamaged. Without, existing files are trusted.
+        invalid_too: accept an invalid emu trial as well.
     """
     wanted = leaves or {}
     known = None if index is None or verify else index.find(job.directory)
@@ -384,7 +458,7 @@ def reuse(
 
 
 def indexed(outcome: Outcome) -> IndexedTrial | None:
-    """What an index keeps of a trial that has just run; ``None`` of one that left no record."""
+    """Returns the index entry of a trial that has just run; ``None`` for one without a record."""
     if outcome.digest is None:
         return None
     job = outcome.job
@@ -393,14 +467,17 @@ def indexed(outcome: Outcome) -> IndexedTrial | None:
     )
 
 
+_REUSED = (*REQUIRED, "validity", "digest")
+
+
 def _read_again(job: Job, leaves: Leaves, *, verify: bool) -> IndexedTrial | None:
-    """What lies in the trial's place, if it is the same; its scenario as it reads now, its metrics as they
-    are measured now."""
+    """Reads the trial in its place, if it is the same, with its present scenario and its metrics as measured
+    now."""
     try:
-        trial = json.loads((job.directory / "trial.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        trial = read_trial(job.directory / "trial.json", _REUSED)
+    except RecordError:
         return None
-    if trial.get("resume_key") != job.key:
+    if trial.get("resume_key") != job.key or "valid" not in trial["validity"]:
         return None
     if verify:
         try:
@@ -420,14 +497,14 @@ def _read_again(job: Job, leaves: Leaves, *, verify: bool) -> IndexedTrial | Non
         with disk_errors(job.directory):
             save_metrics(job.directory, metrics, measure)
             rewrite_trial(job.directory, trial, anew=(FILE,))
-    # Who keeps something else of a trial reads that; metrics of an older schema are no reason to run again.
+    # An extra reads the trial itself; metrics of an older schema are no reason to run again.
     if metrics is None and job.extra is None:
         return None
     return IndexedTrial(
         key=job.key,
         scenario=job.words,
         valid=bool(trial["validity"]["valid"]),
-        why=tuple(trial["validity"]["why"]),
+        why=tuple(trial["validity"].get("why", ())),
         digest=str(trial["digest"]),
         replaces=trial.get("replaces"),
         readings={} if metrics is None else take(metrics, leaves),

@@ -1,5 +1,5 @@
-"""One trial as work for a process that shares nothing with the campaign but the folder: what it is given, and
-what it tells."""
+"""One trial as work for a process that shares nothing with the campaign but the folder: its input, and its
+result."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Task:
     """A trial to run."""
 
     shared: bytes
-    """What all trials of a scenario have in common, pickled once: the scenario, the leaves to be read of
-    each, and what else is taken from its record."""
+    """Common data of all trials of a scenario, pickled once: the scenario, the leaves to read of each, and
+    the extras of its record."""
     mode: Mode
     seed: int
     directory: str
@@ -38,7 +38,7 @@ class Task:
     keep: Keep
 
     def job(self) -> Job:
-        """The trial as a campaign plans it."""
+        """Returns the trial as a campaign plans it."""
         scenario, _, extra = _unpacked(self.shared)
         return Job(
             scenario=scenario,
@@ -54,13 +54,13 @@ class Task:
 
     @property
     def leaves(self) -> Leaves:
-        """What is to be read of it."""
+        """Returns the metrics to read of it."""
         return _unpacked(self.shared)[1]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """What became of a trial: all that a campaign keeps in memory of it."""
+    """Outcome of a trial: all that a campaign keeps in memory of it."""
 
     valid: bool
     why: tuple[str, ...]
@@ -70,7 +70,7 @@ class Row:
 
     @classmethod
     def of(cls, outcome: Outcome) -> Row:
-        """An outcome without its job, which the campaign has."""
+        """Returns an outcome without its job, which the campaign has."""
         return cls(
             valid=outcome.valid,
             why=outcome.why,
@@ -80,7 +80,7 @@ class Row:
         )
 
     def outcome(self, job: Job) -> Outcome:
-        """What became of the campaign's `job`."""
+        """Returns the outcome of the campaign's `job`."""
         return Outcome(
             job=job,
             valid=self.valid,
@@ -139,7 +139,7 @@ def perform(
 
 
 def as_sent(error: BaseException) -> BaseException:
-    """An error as it can go to another process: itself, or one that says the same."""
+    """Returns an error that another process can receive: itself, or one with the same text."""
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:

@@ -1,4 +1,4 @@
-"""``python -m streamgauge.campaign.worker``: a process of the pool, until nobody asks any more."""
+"""``python -m streamgauge.campaign.worker``: a process of the pool, until its input ends."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from streamgauge.campaign.work import Row, as_sent, perform
 def serve() -> None:
     """Reads tasks from standard input, writes rows and errors to standard output."""
     asked, told = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    # Whatever prints goes where errors go.
+    # Prints are redirected to stderr.
     os.dup2(2, 1)
     campaign = os.getppid()
     with contextlib.suppress(EOFError, OSError):
@@ -20,7 +20,7 @@ def serve() -> None:
             task = receive(asked)
             found: Row | BaseException
             try:
-                # Nobody holds the folder for a campaign that is gone.
+                # A dead campaign no longer holds the lock of its folder: its trial is dropped.
                 found = perform(task, wanted=lambda: os.getppid() == campaign)
             except BaseException as error:
                 found = as_sent(error)

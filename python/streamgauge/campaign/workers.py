@@ -1,4 +1,4 @@
-"""Trials in threads: what several at once have in common, in sim and in emu."""
+"""Trials in threads: common code for concurrent trials, in sim and in emu."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LOOK_S: Final = 0.2
 
 @dataclass(frozen=True, kw_only=True)
 class Watcher:
-    """Told what becomes of the jobs, always from the thread that called `run_all`."""
+    """Receives the outcome of the jobs, always from the thread that called `run_all`."""
 
     started: Callable[[Job], None]
     said: Callable[[Job, str], None]
@@ -44,21 +44,21 @@ def run_all(
 
     Args:
         jobs: in the order in which they are begun.
-        count: how many threads.
-        do: does a job; the second argument takes a line about what it is waiting for.
-        watcher: told of each.
-        cancel: ends jobs under way; they may raise what they like. Without it they end by themselves.
+        count: number of threads.
+        do: does a job; the second argument takes a line about its wait.
+        watcher: called for each.
+        cancel: ends jobs under way; they may raise any error. Without it they end by themselves.
         force: does so when Ctrl-C comes again while they end.
 
-    Raises what a job raised, or KeyboardInterrupt, after every thread has ended; what finished meanwhile has
-    been told.
+    Raises a job's error, or KeyboardInterrupt, after every thread has ended; the watcher has received all
+    that finished meanwhile.
 
     Not by concurrent.futures: Ctrl-C within its `wait` leaves futures locked and the workers stuck for ever.
     """
     waiting = collections.deque(jobs)
     news: queue.SimpleQueue[tuple[Job, str | Outcome | BaseException | None] | _End] = queue.SimpleQueue()
     stop = threading.Event()
-    # Besides the news of it: an interruption may take what has just come out of the queue.
+    # Besides the queue: an interruption may lose an item that has just left it.
     ended: dict[Job, Outcome] = {}
     told_of: set[Job] = set()
 
@@ -86,7 +86,7 @@ def run_all(
     threads = [threading.Thread(target=work, name=f"trial-{n}") for n in range(min(count, len(jobs)))]
 
     def wind_up() -> None:
-        # What is under way ends and is kept if it ends well; the rest never start.
+        # Jobs under way end and are kept if they end well; the rest never start.
         stop.set()
         cancel()
         for thread in threads:
@@ -99,7 +99,7 @@ def run_all(
         running = len(threads)
         while running:
             try:
-                # Not for ever: where signals restart what they interrupt, Ctrl-C would wait for news.
+                # With a timeout: where signals restart the interrupted call, Ctrl-C would wait for news.
                 told = news.get(timeout=_LOOK_S)
             except queue.Empty:
                 continue
@@ -116,9 +116,9 @@ def run_all(
             else:
                 raise what
     except BaseException:
-        # One Ctrl-C may be two signals, the terminal's and a launcher's, and the second comes when the first
-        # has just begun this: then all of it anew, in a hurry. Not in a function, since signals are looked
-        # for where one begins, before its first try.
+        # One Ctrl-C may be two signals, the terminal's and a launcher's, and the second may arrive when the
+        # first has just begun this: then all is repeated, in a hurry. Not in a function, since signals are
+        # looked for where one begins, before its first try.
         hurried = False
         while True:
             try:

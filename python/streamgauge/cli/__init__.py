@@ -7,9 +7,9 @@ import sys
 
 from streamgauge.cli.early import end_at_once
 from streamgauge.cli.status import INTERNAL, INTERRUPTED
-from streamgauge.errors import CannotRunError, StreamGaugeError
+from streamgauge.errors import CannotRunError, StreamGaugeError, errno_of
 
-__all__ = ["main"]
+__all__ = ["main", "spelt_out"]
 
 _MACHINES = (
     "ENOSPC", "EDQUOT", "EFBIG", "EROFS", "EIO", "EACCES", "EPERM", "EMFILE", "ENFILE", "ENOMEM", "EAGAIN",
@@ -41,12 +41,12 @@ def _run(arguments: list[str] | None) -> int:
         loaded = command()
         if signal.getsignal(signal.SIGINT) is end_at_once:
             signal.signal(signal.SIGINT, signal.default_int_handler)
-        # Whoever ends us politely (timeout, a closed terminal, a job scheduler) gets what Ctrl-C gets.
+        # A polite end (timeout, a closed terminal, a job scheduler) is handled as Ctrl-C.
         for polite in (signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(polite) is signal.SIG_DFL:
                 signal.signal(polite, signal.default_int_handler)
         with doubts_remarked():
-            status = loaded.main(args=arguments, prog_name="streamgauge", standalone_mode=False)
+            status = loaded.main(args=spelt_out(arguments), prog_name="streamgauge", standalone_mode=False)
         sys.stdout.flush()
     except StreamGaugeError as error:
         return _fail(str(error), error.exit_status)
@@ -59,6 +59,14 @@ def _run(arguments: list[str] | None) -> int:
     return int(status or 0)
 
 
+def spelt_out(arguments: list[str] | None) -> list[str]:
+    """Returns the arguments with the default value of a bare ``--live``: the next argument is no value of
+    it."""
+    given = sys.argv[1:] if arguments is None else arguments
+    end = given.index("--") if "--" in given else len(given)
+    return ["--live=page" if one == "--live" and n < end else one for n, one in enumerate(given)]
+
+
 def _unexpected(error: Exception) -> int:
     said = getattr(error, "format_message", None)
     if callable(said):  # a usage error of the command line's own
@@ -69,9 +77,11 @@ def _unexpected(error: Exception) -> int:
         return _fail("interrupted", INTERRUPTED)
     if os.environ.get("STREAMGAUGE_TRACEBACK"):
         raise error
+    if isinstance(error, FileNotFoundError) and not error.filename and _is_nowhere():
+        return _fail("the working folder is gone; change to one that is there", CannotRunError.exit_status)
     if isinstance(error, OSError) and _is_the_machines(error):
         where = f"{error.filename}: " if error.filename else ""
-        return _fail(f"{where}{error.strerror}", CannotRunError.exit_status)
+        return _fail(f"{where}{error.strerror or _one_line(str(error))}", CannotRunError.exit_status)
     what = f"{type(error).__name__}: {_one_line(str(error))}"
     return _fail(f"internal error: {what} (STREAMGAUGE_TRACEBACK=1 shows where; please report it)", INTERNAL)
 
@@ -79,7 +89,18 @@ def _unexpected(error: Exception) -> int:
 def _is_the_machines(error: OSError) -> bool:
     import errno
 
-    return errno.errorcode.get(error.errno or 0) in _MACHINES
+    return errno.errorcode.get(errno_of(error) or 0) in _MACHINES
+
+
+def _is_nowhere() -> bool:
+    """Returns whether the working folder has been removed."""
+    from pathlib import Path
+
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def _one_line(text: str) -> str:

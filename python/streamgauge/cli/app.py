@@ -8,8 +8,11 @@ import typer
 
 from streamgauge import __version__
 from streamgauge.cli.commands import (
+    analyzing,
     clips,
     comparing,
+    evaluating,
+    inferring,
     linking,
     looking,
     machine,
@@ -25,9 +28,9 @@ __all__ = ["command"]
 
 _HELP = """Measure how streaming media behaves when the network gets tight.
 
-A scenario is one experiment as data: a path, the flows on it, and what is expected. It runs in [b]sim[/b]
-(virtual time, any machine) or [b]emu[/b] (real servers and players through our link emulator), and both leave
-the same record.
+A scenario is one experiment as data: a path, the flows on it, and checks. [b]sim[/b] runs it in virtual
+time, on any machine. [b]emu[/b] runs real servers and players through our link emulator. Both leave the same
+record.
 
 [b]Examples[/b]
 
@@ -36,8 +39,8 @@ the same record.
   streamgauge reproduce 'hessler/*' --mode sim --mutants
   streamgauge report runs
 
-Exit status: 0 every check passes, 1 a check failed, 2 inconclusive or more than a third of the trials
-invalid, 3 bad input, 4 this machine cannot.
+Exit status: 0 every check passes, 1 a check failed, 2 inconclusive, 3 bad input, 4 cannot run here.
+Status 2 also means that more than a third of the trials were invalid.
 """
 
 _app = typer.Typer(
@@ -51,7 +54,7 @@ _app = typer.Typer(
 
 
 def command() -> Any:
-    """The command that `main` runs."""
+    """Returns the command that `main` runs."""
     return typer.main.get_command(_app)
 
 
@@ -74,8 +77,11 @@ for _topic in (
     running,
     comparing,
     sweeping,
+    evaluating,
+    inferring,
     linking,
     records,
+    analyzing,
     looking,
     clips,
     serving,

@@ -32,7 +32,7 @@ _WRITABLE = (".json", ".png", ".svg", ".pdf", ".html")
 def calibrate_command(way: str | None, quick: bool, out: list[Path], as_json: bool) -> int:
     """Measures, shows, writes. Exit status 1 if a row fails, 2 if one is inconclusive, else 0."""
     for file in out:
-        # Said before a minute is spent.
+        # Checked before a minute is spent.
         if file.suffix not in _WRITABLE:
             raise ScenarioError(
                 f"--out {file}: its name must end in {', '.join(_WRITABLE[:-1])} or {_WRITABLE[-1]}"
@@ -128,7 +128,7 @@ class _Bar:
             self._bar.stop()
 
     def say(self, words: str) -> None:
-        """What is being waited for."""
+        """Shows the current wait."""
         if self._bar is None or self._task is None:
             self._log.tell(f"streamgauge: {words}", words=words)
         else:

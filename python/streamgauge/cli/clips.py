@@ -37,9 +37,10 @@ __all__ = ["clip_command", "ladder_command", "package_command"]
 
 
 def clip_command(name: str, file: Path, duration: str, audio: str, as_json: bool) -> None:
-    """Encodes the clip called `name`, writes it to `file` and says what it is (in JSON, `Content.summary`).
+    """Encodes the clip called `name`, writes it to `file` and prints its description (in JSON,
+    `Content.summary`).
 
-    Raises ScenarioError for what makes no sense, MediaError if the content cannot be had, CannotRunError if
+    Raises ScenarioError for invalid options, MediaError if the content is unavailable, CannotRunError if
     there is no ffmpeg or the file cannot be written.
     """
     if file.suffix.lower() != ".mp4":
@@ -52,7 +53,7 @@ def clip_command(name: str, file: Path, duration: str, audio: str, as_json: bool
             raise ScenarioError(f"{file} is there already, with other content", hint="name another file")
         file.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=file.parent, prefix=".streamgauge-") as scratch:
-            # Renamed into place, so that nobody serves half of it.
+            # Renamed into place: no server ever serves half of it.
             shutil.copyfile(encoded, Path(scratch) / file.name).replace(file)
     except OSError as error:
         raise CannotRunError(
@@ -83,20 +84,20 @@ def ladder_command(
     jobs: int | None,
     as_json: bool,
 ) -> None:
-    """Encodes `sources[0]` at `rates`, or takes the files `sources` as a ladder; says what it is (in JSON,
-    `Content.summary`), and with `out` writes it there. Of a film of the user's it says what is not encoded
-    as it is in the film.
+    """Encodes `sources[0]` at `rates`, or takes the files `sources` as a ladder; prints its description (in
+    JSON, `Content.summary`), and with `out` writes it there. For a film of the user's it prints the
+    properties that differ from the film's.
 
     An `out` that ends as a file of Windows Media does is one file of all rates.
 
-    Raises ScenarioError for what makes no sense, MediaError if the content cannot be had or its key frames do
+    Raises ScenarioError for invalid options, MediaError if the content is unavailable or its key frames do
     not align, CannotRunError if there is no ffmpeg.
     """
     one_file = out if out is not None and out.suffix.lower() in asf.ENDINGS else None
     if rates is None:
         if len(sources) < 2:
             raise ScenarioError(
-                "one source is no ladder", hint="say its --rates 235k,560k, or name two files or more"
+                "one source is no ladder", hint="give its --rates 235k,560k, or name two files or more"
             )
         encoding: dict[str, object] = {"--duration": duration, "--audio": audio, "--frame-rate": frame_rate}
         encoding |= {"--sizes": sizes, "--jobs": jobs}
@@ -109,7 +110,7 @@ def ladder_command(
         if one_file is not None:
             if segment is not None:
                 raise ScenarioError(
-                    "--segment says where key frames are, and files without --rates are taken as they are",
+                    "--segment places key frames, and files without --rates are not encoded",
                     hint="leave it out",
                 )
             return _write_one(asf.asf_of_files([Path(file) for file in sources]), one_file, as_json)
@@ -159,7 +160,7 @@ def ladder_command(
 
 
 def _write_one(whole: bytes, file: Path, as_json: bool, said: Sequence[str] = ()) -> None:
-    """Writes a file of several rates, and says what is in it."""
+    """Writes a file of several rates, and prints its contents."""
     try:
         if file.exists() and not (file.is_file() and file.read_bytes() == whole):
             raise ScenarioError(f"{file} is there already, with other content", hint="name another file")
@@ -194,11 +195,11 @@ def _write_one(whole: bytes, file: Path, as_json: bool, said: Sequence[str] = ()
 
 
 def package_command(ladder: Path, out: Path, index: str | None, as_json: bool) -> None:
-    """Cuts `ladder`, a folder or a file, into segments in the new folder `out`, and says what is there (in
+    """Cuts `ladder`, a folder or a file, into segments in the new folder `out`, and prints its contents (in
     JSON, `Presentation.to_json`).
 
-    Raises ScenarioError for an index that there is not, MediaError for what is no ladder and for a folder
-    that is not empty, CannotRunError if there is no ffmpeg.
+    Raises ScenarioError for an unknown index, MediaError for an input that is no ladder and for a folder that
+    is not empty, CannotRunError if there is no ffmpeg.
     """
     chosen: SegmentIndex | None = next((one for one in SEGMENT_INDEXES if one == index), None)
     if index is not None and chosen is None:

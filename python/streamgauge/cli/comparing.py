@@ -62,7 +62,7 @@ _SIDES = {"viewer": "viewer", "flow": "flow", "neighbour": "neighbours"}
 
 @dataclass(frozen=True, kw_only=True)
 class CompareRequest:
-    """What was asked on the command line."""
+    """Request on the command line."""
 
     operands: Sequence[str]
     over: Sequence[str]
@@ -95,7 +95,7 @@ class CompareRequest:
 
 
 def compare_command(request: CompareRequest) -> int:
-    """Runs what is to be compared, compares, prints, and returns the exit status."""
+    """Runs the subjects, compares, prints, and returns the exit status."""
     metrics, margins = _metrics(request.metrics), _margins(request.margins)
     saved = [] if request.against is None else load_baseline(request.against)
     _check_places(request)
@@ -131,7 +131,7 @@ def compare_command(request: CompareRequest) -> int:
             ran = collect(subjects, how, repeat=count, progress=bar.update)
             if ran.interrupted:
                 break
-            # Beside a saved baseline, what is set is no wish to vary it: conditions must be equal.
+            # Beside a saved baseline, a setting is no request to vary it: conditions must be equal.
             trials = [replace(one, base=None) if saved else one for one in ran.trials]
             found = compare(
                 [*saved, *trials], baseline=baseline, metrics=metrics, margins=margins, looks=len(counts)
@@ -139,7 +139,7 @@ def compare_command(request: CompareRequest) -> int:
             if found.decided:
                 break
     if ran.interrupted:
-        remark("interrupted; the same command goes on from there")
+        remark("interrupted; the same command resumes")
         return INTERRUPTED
     found = answered(found)
     written(request.files.junit, partial(write_junit, found))
@@ -163,7 +163,7 @@ def compare_command(request: CompareRequest) -> int:
 
 
 def _check_places(request: CompareRequest) -> None:
-    """Refuses what cannot be written before anything starts."""
+    """Refuses unwritable places before anything starts."""
     request.files.prepare()
     for option, place in (("--save-baseline", request.save_baseline), ("--report", request.report)):
         if place is not None:
@@ -171,7 +171,7 @@ def _check_places(request: CompareRequest) -> None:
 
 
 def _folders(subjects: Sequence[ComparedSubject], ran: CollectedTrials) -> list[Path]:
-    """Every trial that was compared, but the neighbours' alone."""
+    """Returns every trial that was compared, but the neighbours' alone."""
     found = [
         folder for one in subjects if one.directory is not None for folder in trial_folders(one.directory)
     ]
@@ -181,7 +181,7 @@ def _folders(subjects: Sequence[ComparedSubject], ran: CollectedTrials) -> list[
 
 def _subjects(request: CompareRequest) -> list[ComparedSubject]:
     axes = parse_overs(request.over, request.settings)
-    # What differs is said otherwise, or is one subject's numbers that are to be kept or held against others.
+    # Other options define the difference, or ask for one subject's numbers to be kept or compared.
     apart = not (axes or request.inside or request.commits or request.against or request.save_baseline)
     return subjects_of(
         request.operands,
@@ -198,12 +198,12 @@ def _several(request: CompareRequest, subjects: Sequence[ComparedSubject]) -> No
     if len(subjects) < 2 and lone:
         raise ScenarioError(
             f"'{request.operands[0]}' is one subject, and a comparison needs two or more",
-            hint="name another, or say what differs with --over, --commit or --against",
+            hint="name another, or give a difference with --over, --commit or --against",
         )
 
 
 def _near(request: CompareRequest, subjects: Sequence[ComparedSubject]) -> Path:
-    """A file in the repository whose commits are compared."""
+    """Returns a file in the repository of the compared commits."""
     named = request.inside or request.operands[0].split()[0]
     if not Path(named).is_file() or any(one.directory is not None for one in subjects):
         raise ScenarioError(
@@ -213,7 +213,8 @@ def _near(request: CompareRequest, subjects: Sequence[ComparedSubject]) -> Path:
 
 
 def _modes(request: CompareRequest, subjects: Sequence[ComparedSubject]) -> dict[str, Sequence[Mode]]:
-    """The modes of each scenario, by its id: the same for all subjects, so that like is held against like."""
+    """Returns the modes of each scenario, by its id: the same for all subjects, which compares like with
+    like."""
     scenarios = {asked.scenario.id: asked.scenario for one in subjects for asked in one.asked}
     by_word: dict[str | None, list[Mode | None]] = {"sim": ["sim"], "emu": ["emu"], "both": ["sim", "emu"]}
     wanted = by_word.get(request.mode, [None])
@@ -221,7 +222,7 @@ def _modes(request: CompareRequest, subjects: Sequence[ComparedSubject]) -> dict
         id_: [choose_mode(one, mode, way=request.way) for mode in wanted] for id_, one in scenarios.items()
     }
     if len({choice.mode for mine in choices.values() for choice in mine}) > len(wanted):
-        # Not all can be emulated here, and what is not cannot be held against what is.
+        # Some cannot be emulated here, and simulated ones cannot be compared with emulated ones.
         choices = {id_: [choose_mode(one, "sim", way=request.way)] for id_, one in scenarios.items()}
     if not any(one.mode for one in subjects):
         for place in range(len(wanted)):
@@ -240,7 +241,7 @@ def _own_repetitions(subjects: Sequence[ComparedSubject], modes: Mapping[str, Se
 
 
 def _baseline(request: CompareRequest, subjects: Sequence[ComparedSubject]) -> str | None:
-    """The baseline by its label, or by its operand."""
+    """Returns the baseline by its label, or by its operand."""
     if request.baseline is None:
         return subjects[0].label
     for one in subjects:

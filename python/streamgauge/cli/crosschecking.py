@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from streamgauge.crosscheck.abr.page import PAGE as ABR_PAGE
 from streamgauge.crosscheck.compared import CrosscheckMatter
 from streamgauge.crosscheck.joined import joined, load_document
 from streamgauge.crosscheck.page import PAGE as TCP_PAGE
+from streamgauge.crosscheck.stored import real_trials
 from streamgauge.crosscheck.systems import patterns_of, systems_matter
 from streamgauge.crosscheck.systems.cases import CONDITIONS
 from streamgauge.crosscheck.systems.page import PAGE as SYSTEMS_PAGE
@@ -43,7 +45,7 @@ _DIGITS = 3
 def asked_of(
     what: str, patterns: Sequence[str], systems: str | None, conditions: int | None
 ) -> tuple[CrosscheckMatter, list[str]]:
-    """What is compared, and the globs of its cases.
+    """Returns the matter of the comparison, and the globs of its cases.
 
     Raises:
         ScenarioError: for options that do not go together, or a name that is no system's.
@@ -64,18 +66,28 @@ def asked_of(
 
 
 def crosscheck_command(
-    request: CrosscheckRequest, docs: Path | None, also: Sequence[Path], as_json: bool
+    request: CrosscheckRequest,
+    docs: Path | None,
+    also: Sequence[Path],
+    as_json: bool,
+    real: Sequence[Path] = (),
 ) -> int:
     """Runs, shows, writes. The exit status is the verdict's; 130 if Ctrl-C cut it short.
 
     Args:
-        request: what is run.
+        request: the run.
         docs: the page to fill; None for none.
         also: documents of other runs, which are shown and fill it as well.
         as_json: print the document and nothing else.
+        real: documents of earlier runs with real trials that count in place of new ones.
     """
     page = _PAGES[request.matter.name]
     others = [load_document(file, request.matter.schema) for file in also]
+    if real:
+        if request.matter is not ABR or request.quick or request.reference != "emu":
+            raise ScenarioError("--real: it is of crosscheck abr without --quick and --against; leave it out")
+        stored = [load_document(file, request.matter.schema, "--real") for file in real]
+        request = replace(request, real=real_trials(request.matter, stored))
     if others and (request.quick or request.reference != "emu"):
         raise ScenarioError("--also: only trials of full length against emu are joined; leave it out")
     if docs is not None:
@@ -85,7 +97,7 @@ def crosscheck_command(
             )
         page.check(docs)
     with Bar() as bar:
-        found = crosscheck(CrosscheckRequest(**{**vars(request), "progress": bar.update}))
+        found = crosscheck(replace(request, progress=bar.update))
     request.out.mkdir(parents=True, exist_ok=True)
     file = request.out / _FILES[request.matter.name]
     file.write_text(json.dumps(found, allow_nan=False), encoding="utf-8")
@@ -99,7 +111,7 @@ def crosscheck_command(
         for sentence in request.matter.closing(found):
             say(escape(sentence))
     if found["interrupted"]:
-        remark(f"interrupted; what finished is kept in {request.out}; the same command goes on from there")
+        remark(f"interrupted; finished trials are kept in {request.out}; the same command resumes")
         return INTERRUPTED
     if docs is not None:
         for file in page.write(found, docs):
@@ -147,7 +159,7 @@ def _show(found: Mapping[str, Any]) -> None:
 
 
 def _mutant(mutant: Mapping[str, Any]) -> str:
-    """How something fared that is wrong on purpose, and so must be rejected."""
+    """Returns how something fared that is wrong on purpose, and so must be rejected."""
     name = escape(f"{mutant['name']} ({mutant['words']})")
     if mutant["rejected"] is None:
         return f"[yellow]wrong on purpose, {name}: not run[/]: {escape(mutant['why'])}"

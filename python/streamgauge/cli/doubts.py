@@ -1,4 +1,4 @@
-"""Doubts about what is read, as lines on stderr."""
+"""Doubts about input, as lines on stderr."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# Built in, unlike `signal`, whose import takes long enough to be interrupted.
+# Built in, unlike `signal`, which takes long enough to import for an interruption.
 import _signal  # type: ignore[import-not-found]
 import os
 import sys

@@ -26,7 +26,7 @@ class Elsewhere:
 
     cluster: Cluster
     out: Path
-    """The folder that its workers share; with ``remote`` a local one, for what is fetched."""
+    """The folder that its workers share; with ``remote`` a local one, for fetched files."""
     remote: Remote | None = None
 
     def prepare(
@@ -37,24 +37,24 @@ class Elsewhere:
         seed: int,
         way: str | None,
     ) -> None:
-        """Makes sure that its workers can run these, and tells what else is amiss. Raises CannotRunError."""
+        """Makes sure that its workers can run these, and prints other warnings. Raises CannotRunError."""
         self.cluster.prepare(scenarios, modes, self.out, seed=seed, remote=self.remote, way=way)
         self.tell()
 
     def tell(self) -> None:
-        """Prints what the cluster has to say."""
+        """Prints the cluster's messages."""
         while self.cluster.warnings:
             remark(f"warning: {self.cluster.warnings.pop(0)}")
 
     def where(self, directory: Path) -> str:
-        """A folder of the campaign, as the user knows it."""
+        """Returns a folder of the campaign, by the user's name."""
         if self.remote is None:
             return str(directory)
         below = directory.relative_to(self.out).as_posix()
         return self.remote.url if below == "." else f"{self.remote.url}/{below}"
 
     def fetch(self, result: CampaignResult) -> None:
-        """Fetches what tables and figures are made of."""
+        """Fetches the sources of tables and figures."""
         if self.remote is not None:
             self.remote.fetch(self.out, under=result.out.relative_to(self.out).as_posix())
 
@@ -64,7 +64,7 @@ class Elsewhere:
             self.remote.put(folder, files)
 
     def directories(self, trials: Sequence[dict[str, Any]]) -> None:
-        """Says where trials of ``streamgauge.run/1`` are."""
+        """Sets the folders of trials in ``streamgauge.run/1``."""
         for trial in trials:
             trial["directory"] = self.where(Path(trial["directory"]))
 
@@ -79,20 +79,19 @@ def placed(on: str | None, out: str, *, jobs: int = 1) -> Iterator[tuple[Path, E
     if on is None:
         if folder is None:
             raise ScenarioError(
-                f"--out {out}: only workers of a cluster put records there; add --on (docs/cluster.md), or "
-                "give a folder"
+                f"--out {out}: only workers of a cluster put records there. Add --on (docs/cluster.md), or "
+                "give a folder."
             )
         yield folder, None
         return
     if jobs > 1:
         raise ScenarioError(
-            "--jobs is for this machine; a worker of the cluster runs one emu trial at a time for each 'emu' "
-            "among its resources"
+            "--jobs is for this machine. A worker of the cluster runs one emu trial for each 'emu' resource."
         )
     with ExitStack() as stack:
         remote = None
         if folder is None:
-            # Before the cluster is asked for anything: whether it can be reached and nobody else writes it.
+            # Before any request to the cluster: whether it can be reached and no other process writes it.
             remote = Remote(out)
             stack.enter_context(remote.writing())
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="streamgauge-")))

@@ -1,5 +1,5 @@
-"""The ladder that `streamgauge ladder` is asked for: of a film of the user's as the film is, but for what is
-said."""
+"""The ladder of `streamgauge ladder`: for a film of the user's with the film's properties, unless options
+override them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _CHANNELS = {1: "mono", 2: "stereo"}
 
 
 def option_value(kind: type[Of], text: str, option: str) -> Of:
-    """The quantity that an option has. Raises ScenarioError that names the option."""
+    """Returns the quantity that an option has. Raises ScenarioError that names the option."""
     try:
         return kind(text)
     except UnitError as error:
@@ -43,11 +43,12 @@ def asked_ladder(
     segment: str | None,
     frame_rate: str | None,
 ) -> tuple[Ladder, list[str]]:
-    """The ladder, and lines that say what a film of the user's is and what of it is encoded in another way.
+    """Returns the ladder, and lines on the properties of a film of the user's and those that are encoded in
+    another way.
 
-    Size, frame rate, channels and length are the film's own where nothing else is said; of content that ships
-    they are those of a clip. Raises ScenarioError for an option that makes no sense, MediaError for a film
-    that cannot be read, CannotRunError.
+    Size, frame rate, channels and length are the film's own by default; for shipped content they are those of
+    a clip. Raises ScenarioError for an invalid option, MediaError for a film that cannot be read,
+    CannotRunError.
     """
     film = None if source in BUILT_IN else film_facts(Path(source).expanduser())
     rates_bps, given = _rates_and_sizes(rates, sizes)
@@ -69,7 +70,7 @@ def asked_ladder(
 
 
 class _Own:
-    """What an encoding takes over."""
+    """Properties that an encoding inherits."""
 
     def __init__(self, film: FilmFacts | None) -> None:
         self.film = film
@@ -77,12 +78,12 @@ class _Own:
         self.channels = 1 if film is None else max(1, film.channels)
         self.frame_rate: int | Fraction = 25
         if film is not None:
-            # Of uneven frames there is no rate to keep.
+            # Uneven frames have no rate to keep.
             rate = film.frame_rate if film.is_steady else Fraction(max(1, round(film.frame_rate)))
             self.frame_rate = rate.numerator if rate.denominator == 1 else rate
 
     def sizes(self, rates: int) -> tuple[Size, ...] | None:
-        """One for each of so many rates; None where the rates decide."""
+        """Returns one for each of the rates; None where the rates decide."""
         if self.film is None:
             return None
         width, height = self.film.size
@@ -138,7 +139,7 @@ def _fraction(rate: Fraction) -> str:
 
 
 def _frame_rate(text: str) -> int | Fraction:
-    """``50`` or ``30000/1001``."""
+    """Returns ``50`` or ``30000/1001``."""
     try:
         rate = Fraction(text.strip())
     except (ValueError, ZeroDivisionError):
@@ -153,7 +154,7 @@ def _frame_rate(text: str) -> int | Fraction:
 
 
 def _rates_and_sizes(rates: str, sizes: str | None) -> tuple[tuple[int, ...], tuple[Size, ...] | None]:
-    """``235k,1.5M`` in bit/s, and the sizes, which stand behind an ``@`` or in an option of their own."""
+    """Reads ``235k,1.5M`` in bit/s, and the sizes, which follow an ``@`` or have an option of their own."""
     found, beside = [], []
     for part in rates.split(","):
         rate, at, size = part.partition("@")

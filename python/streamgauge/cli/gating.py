@@ -13,7 +13,7 @@ __all__ = ["GateFiles", "written"]
 
 @dataclass(frozen=True)
 class GateFiles:
-    """Where they go; None for what is not asked for."""
+    """Their places; None for those not requested."""
 
     junit: Path | None = None
     summary: Path | None = None

@@ -41,7 +41,7 @@ from streamgauge.scenario.flow import Clip
 from streamgauge.scenario.media_files import segment_s
 from streamgauge.scenario.recorded import members_of, recorded_clip, recorded_ladder
 from streamgauge.scenario.settings import named, tidy
-from streamgauge.systems.system import says_rates_alone
+from streamgauge.systems.system import is_rate_only
 
 __all__ = ["quality_command"]
 
@@ -73,9 +73,9 @@ class _Judged:
 def quality_command(directory: Path, flow: str | None, as_json: bool, with_mos: bool = False) -> int:
     """A row for each scenario, mode and flow; with --json each trial's, frame by frame or segment by segment.
 
-    What --set changed stands by itself; what --mutants and --robust did is left out, as in reports. Raises
-    MediaError at the first flow whose pictures cannot be judged, RecordError at the first damaged record, and
-    CannotRunError if P.1203 is asked for and not there.
+    Changes by --set have entries of their own; those by --mutants and --robust are left out, as in reports.
+    Raises MediaError at the first flow with pictures that cannot be judged, RecordError at the first damaged
+    record, and CannotRunError if P.1203 is requested and not installed.
     """
     check_folder(directory)
     if with_mos:
@@ -107,7 +107,7 @@ def _judged(record: Record, flow: str, by_segment: bool, with_mos: bool) -> _Jud
     if not by_segment and flow in flows_with_levels(record.trial):
         name, ladder = _levels(record, flow)
         _, planned = planned_flow(record.trial, flow)
-        alone = says_rates_alone(next(iter(planned["app"])))
+        alone = is_rate_only(next(iter(planned["app"])))
         quality = of_level_trial(record, flow, ladder, name=name, rates_alone=alone)
         return _Judged(record, flow, quality)
     if not by_segment:
@@ -117,7 +117,7 @@ def _judged(record: Record, flow: str, by_segment: bool, with_mos: bool) -> _Jud
 
 
 def _table(record: Record, flow: str) -> SegmentTable:
-    """Of the ladder that a flow played; of a clip of one rate, of that."""
+    """Returns the table of the ladder that a flow played; for a clip of one rate, of that."""
     ladder = recorded_ladder(record.trial, flow)
     if isinstance(ladder, Clip):
         files = [Path(file) for file in ladder.files or ()]
@@ -131,12 +131,12 @@ def _table(record: Record, flow: str) -> SegmentTable:
 
 
 def _levels(record: Record, flow: str) -> tuple[str, list[ClipEncoding]]:
-    """The ladder that a flow played frame by frame: what it is called and its encodings, the lowest first."""
+    """Returns the ladder that a flow played frame by frame: its name and its encodings, the lowest first."""
     ladder = recorded_ladder(record.trial, flow)
     if isinstance(ladder, Clip):
         raise MediaError(
             f"flow {flow}: its ladder is of your own files, which have no source to compare frames "
-            "with; name a source and the rates of its ladder."
+            "with. Give a source and the rates of its ladder."
         )
     if ladder is not None:
         return ladder.label, [ladder.clip(rate) for rate in ladder.rates_bps]
@@ -147,7 +147,8 @@ def _levels(record: Record, flow: str) -> tuple[str, list[ClipEncoding]]:
 
 
 def _jobs(directory: Path, flow: str | None) -> list[tuple[Record, str, bool]]:
-    """Each record with each flow to judge, and whether by its segments. ScenarioError if there is none."""
+    """Returns each record with each flow to judge, and whether by its segments. ScenarioError if there is
+    none."""
     records = [Record.open(folder) for folder in trial_folders(directory)]
     if not records:
         raise ScenarioError("no record is here", file=directory, hint=WHERE)
@@ -159,10 +160,10 @@ def _jobs(directory: Path, flow: str | None) -> list[tuple[Record, str, bool]]:
     jobs = [(record, name, by_segment) for record in records for name, by_segment in _flows(record)]
     if not jobs:
         raise ScenarioError(
-            "no flow here plays a clip by a player that says what it showed",
+            "no flow here has a player that reports the frames it showed",
             file=directory,
-            hint="pictures are judged of systems rtp, darwin and realvideo, and of players that say "
-            "`segment_shown`; name a folder with records of them",
+            hint="name a folder with records of rtp, darwin, realvideo, or of players that report "
+            "`segment_shown`",
         )
     return jobs
 
@@ -239,9 +240,9 @@ def _print(found: Sequence[_Judged]) -> None:
             _print_segments(scenario, mode, by_segment)
     kinds = {type(one.quality) for one in valid}
     if Quality in kinds:
-        say("Luma, means over the frames that were due, ± half the 95 % interval; worst second by SSIM.")
+        say("Luma, means over the frames due, ± half the 95 % interval. Worst second by SSIM.")
     if SegmentsQuality in kinds:
-        say("Luma, means over the segments shown, ± half the 95 % interval; stalls are in none of them.")
+        say("Luma, means over the segments shown, ± half the 95 % interval. Stalls are excluded.")
     if invalid := len(found) - len(valid):
         say(f"[yellow]{invalid} of {len(found)} are of invalid trials[/yellow] and left out.")
 
@@ -309,7 +310,7 @@ def _mean(trials: Sequence[_Judged], column: str) -> str:
 
 
 def _difference(trials: Sequence[_Judged], others: Sequence[_Judged], column: str) -> str:
-    """Of one flow less another's in the same trials; nothing where no trial has both."""
+    """Returns one flow's values less another's in the same trials; nothing where no trial has both."""
     beside = {one.record.directory: _value(one, column) for one in others}
     both = [(one, beside.get(one.record.directory)) for one in trials]
     pairs = [(one, _value(one, column) - value) for one, value in both if value is not None]
@@ -321,7 +322,7 @@ def _value(one: _Judged, column: str) -> float:
 
 
 def _over(values: Sequence[tuple[_Judged, float]]) -> Interval:
-    """Of a population the trials of one member count as one: which members it has is what is uncertain."""
+    """In a population the trials of one member count as one: the choice of members is the uncertainty."""
     of_member: dict[int, list[float]] = {}
     for place, (one, value) in enumerate(values):
         of_member.setdefault(_member(one, place), []).append(value)
@@ -329,7 +330,7 @@ def _over(values: Sequence[tuple[_Judged, float]]) -> Interval:
 
 
 def _member(one: _Judged, otherwise: int) -> int:
-    """Which member of its population a trial played, from 0; `otherwise` without one."""
+    """Returns which member of its population a trial played, from 0; `otherwise` without one."""
     members = members_of(one.record.trial.get("scenario") or {})
     return (one.record.trial["seed"] - 1) % members if members else otherwise
 

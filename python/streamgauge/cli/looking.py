@@ -20,7 +20,7 @@ from streamgauge.systems.registry import Mode
 __all__ = ["doctor_command", "list_command", "show_command"]
 
 MANY = 12
-"""So many scenarios of a file are listed one by one; more are a line."""
+"""Most scenarios of a file that are listed one by one; more are a line."""
 
 
 def _dump(data: Any) -> None:
@@ -30,7 +30,8 @@ def _dump(data: Any) -> None:
 
 def list_command(pattern: str, as_json: bool) -> None:
     """Every scenario of the catalogue that matches."""
-    # Mutants take most of the time. Those of what ships are known to make sense; a file's own need not.
+    # Mutants take most of the time. Those of shipped scenarios are known to be valid; a file's own need not
+    # be.
     scenarios = load(pattern, mutants=pattern.endswith(SUFFIXES))
     if as_json:
         _dump(
@@ -64,7 +65,7 @@ def list_command(pattern: str, as_json: bool) -> None:
 
 
 def _families(scenarios: Sequence[Scenario]) -> list[list[Scenario]]:
-    """Those of one file together, in their order."""
+    """Returns those of one file together, in their order."""
     files = catalogue_ids()
     found: dict[str, list[Scenario]] = {}
     for scenario in scenarios:
@@ -89,7 +90,7 @@ def show_command(name: str, settings: Sequence[str], plan: Mode | None, seed: in
 
 
 def doctor_command(way: str | None, as_json: bool) -> int:
-    """What this machine can do."""
+    """Prints the capabilities of this machine."""
     from streamgauge.campaign.machine import why_not
     from streamgauge.emu.doctor import examine, install_line
 

@@ -21,7 +21,7 @@ __all__ = ["machine_command"]
 def machine_command(
     what: Literal["build", "list", "remove"], speed: int, *, again: bool, as_json: bool
 ) -> int:
-    """Does it, says what is there then, and returns the exit status."""
+    """Executes it, prints the resulting state, and returns the exit status."""
     if what == "build":
         Virtual.of(f"virtual:{speed}")  # raises for another speed
         version()

@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from streamgauge.campaign import EmuSettings
+from streamgauge.cli.cases import check_cases, print_cases
 from streamgauge.cli.gating import written
 from streamgauge.cli.options import REPLACE, Keep
 from streamgauge.cli.output import DIM, heads, remark, say, table
@@ -34,21 +35,25 @@ from streamgauge.matrix import (
     to_json,
     write_page,
 )
-from streamgauge.matrix.told import SENTENCES_NEED, answering
+from streamgauge.matrix.answer import SENTENCES_NEED, answering
+from streamgauge.matrix.judged import MEASURES, measures_of
+from streamgauge.scenario.catalogue import catalogue_folder
 from streamgauge.systems.registry import Mode
 
-__all__ = ["MATRIX", "MatrixRequest", "check_options", "matrix_command"]
+__all__ = ["MATRIX", "MatrixRequest", "check_options", "family_file", "matrix_command"]
 
 MATRIX = "matrix"
-"""The operand that stands for it."""
+"""The operand that selects it."""
 _SHOWN = ("shown_rate", "frozen_share", "startup_delay", "live_latency", "harm", "jain")
 _PAGE = "matrix.html"
 
 
 @dataclass(frozen=True, kw_only=True)
 class MatrixRequest:
-    """What was asked on the command line."""
+    """Request on the command line."""
 
+    file: Path | None
+    """A family's file in the place of the matrix's."""
     own: Sequence[str]
     kinds: Sequence[str]
     systems: Sequence[str]
@@ -65,15 +70,24 @@ class MatrixRequest:
     verify: bool
     report: Path | None
     emulate: int | None
-    """So many emulated trials of each cell of a quarter of the kinds besides."""
+    """Number of further emulated trials of each cell of a quarter of the kinds."""
     emulated_out: Path
     """Where they go."""
     as_json: bool
 
 
+def family_file(operand: str) -> Path | None:
+    """Returns the file of a family of cases that ships and is compared as a whole, as the matrix is; None of
+    anything else that is compared."""
+    if not operand.replace("-", "").isalnum():
+        return None
+    file = catalogue_folder() / operand / f"{operand}.yaml"
+    return file if file.is_file() else None
+
+
 def check_options(is_matrix: bool, own: Mapping[str, object], others: Mapping[str, object]) -> None:
-    """Refuses options that say nothing to what is compared: those of the matrix alone, and those that it has
-    not.
+    """Refuses options without a meaning for the comparison: those of the matrix alone, and those that it
+    lacks.
 
     Raises:
         ScenarioError: naming the option.
@@ -83,7 +97,7 @@ def check_options(is_matrix: bool, own: Mapping[str, object], others: Mapping[st
         return
     if is_matrix:
         raise ScenarioError(
-            "the matrix has no such option: all its systems are ranked, in what is the same for all",
+            "the matrix has no such option: it ranks all its systems under equal conditions",
             key=given,
             hint="leave it out; --set, --kind, --system, --mode and --repeat are there",
         )
@@ -102,14 +116,22 @@ def matrix_command(request: MatrixRequest) -> int:
     if request.emulate is not None:
         if "emu" in modes:
             raise ScenarioError(
-                "it adds emulated trials to simulated ones, and --mode asks for emulated ones of every kind",
+                "it adds emulated trials to simulated ones, and --mode emulates every kind",
                 key="--emulate",
                 hint="leave one of them out",
             )
         beside = EmulatedBeside(out=request.emulated_out, repeat=request.emulate)
     matrix = matrix_of(
-        own=request.own, kinds=request.kinds, systems=request.systems, settings=request.settings, modes=modes
+        request.file,
+        own=request.own,
+        kinds=request.kinds,
+        systems=request.systems,
+        settings=request.settings,
+        modes=modes,
     )
+    by_case = measures_of(matrix) != MEASURES
+    if by_case:
+        check_cases(request)
     if all(set(cell.refused) >= set(modes) for cell in matrix.cells):
         first = matrix.cells[0]
         raise ScenarioError(f"no cell can run: {first.scenario.id}: {first.refused[modes[0]]}", key="--mode")
@@ -132,16 +154,19 @@ def matrix_command(request: MatrixRequest) -> int:
             progress=bar.update,
         )
     if ran.interrupted:
-        remark("interrupted; the same command goes on from there")
+        remark("interrupted; the same command resumes")
         return INTERRUPTED
     found = judged(ran)
     if not found.kinds:
         say("No trial of any cell is valid, so nothing is ranked.")
         return STATUS["inconclusive"]
-    written(page, partial(write_page, found))
+    if not by_case:
+        written(page, partial(write_page, found))
     if request.as_json:
         json.dump(to_json(found), sys.stdout, indent=2, allow_nan=False)
         print()
+    elif by_case:
+        print_cases(found)
     else:
         _print(found, page)
     invalid = sum(one.invalid for one in found.kinds)

@@ -15,6 +15,8 @@ __all__ = [
     "JsonOption",
     "JunitOption",
     "Keep",
+    "LiveOption",
+    "LivePortOption",
     "MachineOption",
     "ModeOption",
     "Names",
@@ -36,18 +38,32 @@ __all__ = [
 
 Keep = Literal["metrics", "events", "packets"]
 REPLACE = 2
-"""How many further seeds may stand for an invalid trial of emu, where nothing is said of it."""
+"""Default number of further seeds that may replace an invalid trial of emu."""
 
 Names = Annotated[
     list[str], typer.Argument(metavar="FILE|ID...", help="Scenario files, ids, or globs of ids.")
 ]
-Records = Annotated[Path, typer.Argument(metavar="DIR", help="Where run or reproduce left its records.")]
+Records = Annotated[
+    Path, typer.Argument(metavar="DIR", help="The folder with the records of run or reproduce.")
+]
 RecordsAnywhere = Annotated[
-    str, typer.Argument(metavar="DIR|URL", help="Where run or reproduce left its records.")
+    str, typer.Argument(metavar="DIR|URL", help="The folder with the records of run or reproduce.")
 ]
 ModeOption = Annotated[
     Literal["sim", "emu"] | None,
-    typer.Option("--mode", help="Default: the first that the scenario supports and this machine can do."),
+    typer.Option("--mode", help="Default: the first that the scenario supports and this machine can run."),
+]
+LiveOption = Annotated[
+    str | None,
+    typer.Option(
+        "--live",
+        metavar="[=page|terminal]",
+        help="Watch the trial and steer its path, on a page or in the terminal.",
+    ),
+]
+LivePortOption = Annotated[
+    int,
+    typer.Option("--live-port", metavar="N", min=0, max=65535, help="Port of the page; 0 picks a free one."),
 ]
 SeedOption = Annotated[
     int | None,
@@ -68,8 +84,8 @@ OutOption = Annotated[
     typer.Option(
         "--out",
         metavar="DIR|URL",
-        help="Where records go; a rerun resumes there. With --set, a folder below that is named by it. With "
-        "--on also a URL, such as s3://bucket/run-1.",
+        help="Folder for records; a rerun resumes there. --set adds a folder below it. With --on also a URL:"
+        " s3://bucket/run-1.",
     ),
 ]
 OnOption = Annotated[
@@ -77,22 +93,24 @@ OnOption = Annotated[
     typer.Option(
         "--on",
         metavar="ADDRESS|FILE",
-        help="Run the trials on this Dask cluster: its scheduler's address, a file that names it, or 'dask' "
-        "for the one of Dask's own configuration.",
+        help="Run on a Dask cluster: a scheduler's address or file, or 'dask' for Dask's configuration.",
     ),
 ]
 WayOption = Annotated[
     Literal["root", "user"] | None,
-    typer.Option("--way", help="emu's sandbox: as root, or as an ordinary user. Default: by who you are."),
+    typer.Option(
+        "--way",
+        help="emu: run the sandbox as root or as an ordinary user. Default: root if you are root, otherwise "
+        "user.",
+    ),
 ]
 MachineOption = Annotated[
     str,
     typer.Option(
         "--machine",
         metavar="host|virtual[:SPEED]",
-        help="emu: run on this machine, or in a virtual one whose time goes by the instructions that it "
-        "executes (docs/virtual.md); SPEED is 1, 2 or 4 thousand million a second, and by the path's rate if "
-        "left out.",
+        help="emu: run on this machine or in a virtual machine (docs/virtual.md). SPEED is 1, 2 or 4 GHz; "
+        "default: by the path's rate.",
     ),
 ]
 WithOption = Annotated[
@@ -100,8 +118,7 @@ WithOption = Annotated[
     typer.Option(
         "--with",
         metavar="DIR",
-        help="--machine virtual: a folder of your own programs, libraries and files that goes along, to the "
-        "same place in there. May be given more than once.",
+        help="--machine virtual: copy a folder of yours to the same path in the virtual machine. Repeatable.",
     ),
 ]
 JobsOption = Annotated[
@@ -110,9 +127,8 @@ JobsOption = Annotated[
         "--jobs",
         metavar="N",
         min=1,
-        help="emu: run N trials at the same time. On this machine they disturb each other: see how many are "
-        "invalid. Default: 1; of virtual machines, as many as there are cores and memory for. Sim uses all "
-        "cores by itself.",
+        help="emu: run N trials at once. On this machine they disturb each other, and more may be "
+        "invalid. Default: 1; for virtual machines as cores and memory allow. sim uses all cores.",
     ),
 ]
 ReplaceOption = Annotated[
@@ -121,31 +137,29 @@ ReplaceOption = Annotated[
         "--replace",
         metavar="N",
         min=0,
-        help="emu: put a further seed in the place of an invalid trial, at most N times a repetition. "
-        f"Each is told. Default: {REPLACE}; with --seed, which asks for that one, 0.",
+        help="emu: retry an invalid trial with a new seed, at most N times a repetition. "
+        f"Each retry is printed. Default: {REPLACE}; with --seed, 0.",
     ),
 ]
 VerifyOption = Annotated[
     bool,
     typer.Option(
         "--verify",
-        help="Read the trials that are there already wholly, and run those again that are not as they were "
-        "written. Without, they are trusted.",
+        help="Check every byte of the trials on disk, and run damaged ones again. Without it they are "
+        "trusted.",
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on stdout and nothing else there.")]
 JunitOption = Annotated[
     Path | None,
-    typer.Option(
-        "--junit", metavar="FILE", help="Write verdicts as JUnit XML, which CI systems show (docs/ci.md)."
-    ),
+    typer.Option("--junit", metavar="FILE", help="Write verdicts as JUnit XML for CI systems (docs/ci.md)."),
 ]
 SummaryOption = Annotated[
     Path | None,
     typer.Option(
         "--summary",
         metavar="FILE",
-        help="Write the answer and a table as Markdown; to $GITHUB_STEP_SUMMARY behind what is there.",
+        help="Write the answer and a table as Markdown. $GITHUB_STEP_SUMMARY is appended to.",
     ),
 ]
 
@@ -160,14 +174,14 @@ class OnMachine:
     jobs: int
     #: A folder below the campaign's: trials of a virtual machine lie beside those of this one.
     folder: str
-    #: What goes along into a virtual machine (`EmuOptions.brought`).
+    #: Files copied into a virtual machine (`EmuOptions.brought`).
     brought: tuple[Path, ...] = ()
 
 
 def on_machine(
     machine: str, way: str | None, jobs: int | None, brought: Sequence[Path] | None = None
 ) -> OnMachine:
-    """What the options --machine, --way, --jobs and --with ask for.
+    """Returns the settings in the options --machine, --way, --jobs and --with.
 
     Raises ScenarioError for options that do not go together, CannotRunError for more virtual machines than
     fit in this one's memory and for folders that cannot go along.
@@ -179,8 +193,8 @@ def on_machine(
     if machine == "host":
         if brought:
             raise ScenarioError(
-                "--with brings a folder into a virtual machine; on this one programs find it where it is: "
-                "leave it out, or add --machine virtual"
+                "--with copies a folder into a virtual machine, and this trial has none; "
+                "remove --with, or add --machine virtual"
             )
         return OnMachine(way, jobs or 1, "")
     if Virtual.of(machine) is None:
@@ -188,7 +202,7 @@ def on_machine(
             f"--machine {machine}: there is host, and virtual, also as virtual:1, virtual:2 and virtual:4"
         )
     if way is not None:
-        raise ScenarioError("--way is a sandbox of this machine's; a virtual one has its own: leave it out")
+        raise ScenarioError("--way is for this machine; a virtual machine has its own sandbox: remove --way")
     from streamgauge.emu.machine.guest_files import brought_by
     from streamgauge.emu.machine.virtual import check_room, most_at_once
 
@@ -201,7 +215,7 @@ _M = TypeVar("_M", bound=str)
 
 
 def emus(machine: str, mode: _M | None) -> _M | Literal["emu"] | None:
-    """The mode, which a virtual machine says is emu. Raises ScenarioError for sim in one."""
+    """Returns the mode, which is emu in a virtual machine. Raises ScenarioError for sim in one."""
     from streamgauge.errors import ScenarioError
 
     if machine == "host":

@@ -16,8 +16,8 @@ BOLD, DIM = "bold", "dim"
 
 
 def say(markup: str = "", *, hanging: int = 2) -> None:
-    """Prints text with Rich's markup on stdout, folded lines indented by `hanging`; what is not markup has to
-    be escaped."""
+    """Prints text with Rich's markup on stdout, folded lines indented by `hanging`; any other text has to be
+    escaped."""
     _print(fold(Text.from_markup(markup), columns_of(sys.stdout), hanging=hanging))
 
 
@@ -32,7 +32,7 @@ def remark(text: str) -> None:
 
 
 def heads(*titles: str, style: str = BOLD) -> list[Text]:
-    """The titles of a table's columns."""
+    """Returns the titles of a table's columns."""
     return [Text(title, style=style) for title in titles]
 
 

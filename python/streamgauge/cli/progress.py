@@ -22,17 +22,17 @@ __all__ = ["BAR", "Bar", "BarWithWords", "Log", "clock"]
 
 _QUIET_S = 1.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 15.0, 300.0
-"""Where there is no terminal: how long nothing is said while nothing happens, at first and at most."""
+"""Without a terminal: the pause between lines while nothing happens, at first and at most."""
 _TENTH_S = 5.0
-"""Tenths that are done faster than that are not told."""
+"""Time below which finished tenths are not printed."""
 BAR = 30
 """Columns of the bar itself."""
 _NUMBERS = re.compile(r"[\d.:]+")
 
 
 class Log:
-    """What is worth a line in a file: the first, each thing that is waited for, a tenth that is done, and how
-    far it is after ever longer pauses. No line comes twice."""
+    """Events that deserve a line in a file: the first, each new wait, a finished tenth, and the progress
+    after ever longer pauses. No line is printed twice."""
 
     def __init__(self) -> None:
         self._said_at: float | None = None
@@ -45,9 +45,9 @@ class Log:
         """Prints `line` if it is worth it.
 
         Args:
-            line: what is printed.
-            words: what is new if it has not been said before, but for the numbers in it.
-            share: how much is done, 0 to 1.
+            line: the printed line.
+            words: the part that makes it new, unless printed before, but for the numbers in it.
+            share: the finished share, 0 to 1.
         """
         now = time.monotonic()
         since = float("inf") if self._said_at is None else now - self._said_at
@@ -66,7 +66,7 @@ class Log:
 
 
 def _so_far(told: Told) -> str:
-    """``26 a second, 3 invalid``; empty if there is nothing of that to tell."""
+    """Returns ``26 a second, 3 invalid``; empty if there is neither."""
     said = []
     if told.rate is not None and told.rate >= 1:
         said.append(f"{told.rate:.0f} a second")
@@ -78,7 +78,7 @@ def _so_far(told: Told) -> str:
 
 
 def clock(seconds: float | None) -> str:
-    """``1:05 left``."""
+    """Returns ``1:05 left``."""
     if seconds is None:
         return ""
     minutes, rest = divmod(round(seconds), 60)
@@ -86,10 +86,10 @@ def clock(seconds: float | None) -> str:
 
 
 class BarWithWords(Progress):
-    """A bar whose words stand below it where beside it there is no room."""
+    """A bar that puts its words below it where beside it there is no room."""
 
     def show(self, task: TaskID, words: str, **fields: Any) -> None:
-        """Updates a task: its words, and what else its columns show."""
+        """Updates a task: its words, and the values of its other columns."""
         beside = [part for part in fields.values() if isinstance(part, str) and part]
         total = fields.get("total") or ""
         length = BAR + len(f" {total}/{total} {' '.join(beside)} {words}")
@@ -97,7 +97,7 @@ class BarWithWords(Progress):
         self.update(task, description="" if below else escape(words), below=words if below else "", **fields)
 
     def get_renderables(self) -> Iterator[RenderableType]:
-        """The bar, and what is below."""
+        """Yields the bar, and the lines below."""
         yield self.make_tasks_table(self.tasks)
         for task in self.tasks:
             if task.fields.get("below"):
@@ -105,7 +105,7 @@ class BarWithWords(Progress):
 
 
 class Bar:
-    """A bar on a terminal, a line now and then where there is none. `of` is what is counted."""
+    """A bar on a terminal, a line now and then where there is none. `of` is the counted unit."""
 
     def __init__(self, of: str = "trials") -> None:
         self._of = of
@@ -123,7 +123,7 @@ class Bar:
             self._bar.stop()
 
     def count(self, done: int, total: int) -> None:
-        """Shows that so many are done, of which each takes as long as another."""
+        """Shows the number of finished items, each of which takes as long as another."""
         spent = time.monotonic() - self._began
         self.update(Told(done, total, spent / done * (total - done), ""))
 
@@ -149,7 +149,7 @@ class Bar:
             self._bar.start()
             self._task = self._bar.add_task("", total=told.total, so_far="", left="")
         assert self._task is not None
-        # Of several at once, a line each.
+        # For several at once, a line each.
         words = "\n".join(told.running) if len(told.running) > 1 else told.now
         left = clock(told.left_s)
         self._bar.show(
@@ -157,10 +157,10 @@ class Bar:
         )
 
     def _log_line(self, told: Told) -> None:
-        """Waits are told at once, and so is what comes before the first is done."""
+        """Waits are printed at once, as are events before the first is finished."""
         counted = f"{told.done}/{told.total} {self._of}"
         parts = ", ".join(filter(None, (counted, _so_far(told), clock(told.left_s))))
-        # Of a single one under way which it is, and how far.
+        # For a single one under way, its name and its progress.
         words = told.running[0] if len(told.running) == 1 and not told.waits else told.now
         news = told.now if told.waits or not told.done else ""
         share = told.done / told.total if told.total else 0.0

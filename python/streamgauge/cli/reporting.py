@@ -9,6 +9,7 @@ from pathlib import Path
 from streamgauge.cli.folders import check_folder
 from streamgauge.cli.output import say_text
 from streamgauge.cli.progress import Bar
+from streamgauge.cli.tables import print_in_short
 from streamgauge.errors import CannotRunError, RecordError, ScenarioError
 from streamgauge.report import Entry, gather, load
 from streamgauge.report.answer import answer_text
@@ -21,7 +22,7 @@ __all__ = ["figure_formats", "report_command"]
 
 
 def figure_formats(given: str | None) -> list[str]:
-    """What ``--figures`` asks for; raises ScenarioError for a format that is none."""
+    """Returns the formats of ``--figures``; raises ScenarioError for an unknown format."""
     known = [suffix.removeprefix(".") for suffix in SUFFIXES]
     asked = [] if given is None else list(dict.fromkeys(one.strip().lower() for one in given.split(",")))
     for one in asked:
@@ -53,7 +54,7 @@ def report_command(
     trials = load(directory, verify=verify)
     with Bar(of="trials read") as bar:
         entries = gather(trials, told=bar.count)
-    said = "" if answer is None else _answers(entries, answer, directory)
+    wanted = [] if answer is None else _wanted(entries, answer, directory)
     files: list[Path] = []
     try:
         page = write_page(entries, out, left_out=left_out(directory))
@@ -63,8 +64,10 @@ def report_command(
         raise CannotRunError(
             f"cannot write {error.filename or out}: {error.strerror}; choose another file with --out."
         ) from error
-    if said:
-        say_text(f"{said}\n")
+    if wanted:
+        say_text(answer_text(wanted))
+        print_in_short(wanted)
+        print()
     print(page, flush=True)
     if files:
         print(f"{len(files)} files in {files[0].parent}", flush=True)
@@ -74,11 +77,11 @@ def report_command(
         raise RecordError("\n".join(damaged))
 
 
-def _answers(entries: Sequence[Entry], wanted: str, directory: Path) -> str:
+def _wanted(entries: Sequence[Entry], wanted: str, directory: Path) -> list[Entry]:
     ids = {entry.id: str(entry.scenario.get("id") or entry.id) for entry in entries}
     mine = [entry for entry in entries if fnmatch.fnmatchcase(ids[entry.id], wanted)]
     if not mine:
         known = ", ".join(dict.fromkeys(ids.values()))
         hint = f"here are {known}"
         raise ScenarioError(f"no scenario here is called '{wanted}'", file=directory, hint=hint)
-    return answer_text(mine)
+    return mine

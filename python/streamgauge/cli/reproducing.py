@@ -1,4 +1,4 @@
-"""``reproduce`` of a whole paper: its tables and figures beside ours, under each preset; and of several at
+"""``reproduce`` of a whole paper: its tables and figures beside ours, under each reading; and of several at
 once, all that they claim in one table."""
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -33,16 +33,18 @@ from streamgauge.errors import CannotRunError, ScenarioError
 from streamgauge.paper import (
     ComparedCheck,
     Paper,
+    PaperByReading,
     Reading,
     SentPackets,
+    by_reading_json,
+    by_reading_text,
     claims_of,
     claims_text,
     compare,
     comparison_text,
     draw,
     flows_of_packets,
-    numbered_json,
-    numbered_text,
+    joined,
     outcomes_of,
     papers,
     read,
@@ -51,21 +53,25 @@ from streamgauge.paper import (
     tables_text,
     write_page,
 )
+from streamgauge.paper.by_reading import better_words
 from streamgauge.paper.machines import folders_of, mode_json
-from streamgauge.paper.numbered import PaperOutcome
 from streamgauge.processors import processors
 from streamgauge.report import DrawnFigure, Saving
 from streamgauge.scenario import Scenario, catalogue_ids, find
+from streamgauge.scenario.paper_readings import READING, SOURCES, readings_of
 from streamgauge.scenario.settings import set_folder
 from streamgauge.scenario.values import nearest
 from streamgauge.terminal import columns_of
 
-__all__ = ["check_preset", "papers_of", "reproduce_paper", "reproduce_papers"]
+__all__ = ["ALL", "papers_of", "readings_to_run", "reproduce_paper", "reproduce_papers"]
+
+ALL = "all"
+"""Selects every reading of a paper."""
 
 
 def papers_of(names: Sequence[str]) -> list[Paper]:
-    """The papers that are asked for, by the names of their folders in the catalogue, each once; none where
-    any name is of something else.
+    """Returns the papers that are asked for, by the names of their folders in the catalogue, each once; none
+    where any name is of something else.
 
     Raises ScenarioError if some names are papers' and another is nothing's.
     """
@@ -90,55 +96,69 @@ def papers_of(names: Sequence[str]) -> list[Paper]:
 
 
 def _is_word(name: str) -> bool:
-    """Whether it can be nothing but a folder's name: no file, no scenario, no pattern."""
+    """Returns whether it can be nothing but a folder's name: no file, no scenario, no pattern."""
     return not any(sign in name for sign in "/*?[") and not Path(name).exists()
 
 
-def check_preset(asked: Sequence[Paper], preset: str, names: Sequence[str]) -> None:
-    """Raises ScenarioError if what is asked for has no such preset."""
-    if len(asked) > 1:
-        raise ScenarioError(
-            f"--preset is for one paper, and '{' '.join(names)}' are {len(asked)}", hint="name one alone"
-        )
-    paper = asked[0] if asked else None
-    if paper is None:
-        raise ScenarioError(
-            f"--preset is for a whole paper, and '{' '.join(names)}' is none",
-            hint=f"name one alone: {', '.join(papers())}; "
-            f"of other scenarios --set 'flows.*.parameters.preset={preset}' changes it",
-        )
-    known = paper.presets.known if paper.presets else ()
-    if preset not in known:
-        has = f"it has {', '.join(known)}" if known else "it has none; leave --preset out"
-        raise ScenarioError(f"the paper '{paper.id}' has no preset '{preset}'; {has}")
+def readings_to_run(asked: Sequence[Paper], reading: str | None) -> dict[str, list[str]]:
+    """Returns by reading the papers that run under it: `SOURCES` and the best explanation, one by name, or
+    ``all``.
+
+    A paper without the named reading runs under `SOURCES`, as long as another has it. Raises ScenarioError if
+    none has it.
+    """
+    found: dict[str, list[str]] = {}
+    if reading not in (None, ALL) and not any(reading in readings_of(paper.id).by_name for paper in asked):
+        readings_of(asked[0].id).named(str(reading))
+    for paper in asked:
+        known = readings_of(paper.id)
+        if reading is None:
+            names: Sequence[str] = known.compared
+        elif reading == ALL:
+            names = list(known.by_name)
+        else:
+            names = [reading if reading in known.by_name else SOURCES]
+        for name in names:
+            found.setdefault(name, []).append(paper.id)
+    return found
 
 
-def reproduce_paper(paper: Paper, request: RunRequest, preset: str | None, *, both: bool = False) -> int:
-    """Runs all of a paper, prints its tables and the presets' verdicts, writes page and figures; `both` runs
+def default_of(paper: Paper, reading: str | None) -> str:
+    """Returns the reading that supplies the paper's verdicts, of those that run."""
+    known = readings_of(paper.id)
+    if reading in (None, ALL):
+        return known.default
+    return str(reading) if reading in known.by_name else SOURCES
+
+
+def reproduce_paper(paper: Paper, request: RunRequest, reading: str | None, *, both: bool = False) -> int:
+    """Runs all of a paper, prints its tables and the readings' verdicts, writes page and figures; `both` runs
     it simulated and then emulated.
 
-    Returns the exit status: by what this run judged under the first preset.
+    Returns the exit status: by the verdicts of this run under the default reading, or the named one.
     """
     request.files.prepare()
     # Page and figures are of all machines.
     out = chosen_out(replace(request, machine=""))
-    known = paper.presets.values if paper.presets else ("",)
+    known = [*readings_to_run([paper], reading)]
+    default = default_of(paper, reading)
     readings: list[Reading] = []
-    left: list[Ran] = []
-    for name in known if preset is None else (preset,):
-        # The catalogue's own preset lies where any run of it does; others are the catalogue changed.
-        below = Path() if name == known[0] else Path(f"set-preset-{name}")
-        reading, ran = _read(paper, _parts(request, both=both), name, below, quiet=bool(readings))
-        readings.append(reading)
-        left.append(ran)
+    left: dict[str, Ran] = {}
+    for name in known:
+        # A lone reading needs no name.
+        called = name if len(readings_of(paper.id).by_name) > 1 else ""
+        made, ran = _read(paper, _parts(request, both=both), name, called, quiet=bool(readings))
+        readings.append(made)
+        left[name] = ran
         if ran.interrupted:
             break
-    stopped = left[-1].interrupted
+    stopped = ran.interrupted
     compared = compare(readings) if len(readings) > 1 and not stopped else []
+    claims = _numbered([paper], left, {paper.id: default if default in left else known[0]}, reading)
     began = time.monotonic()
     if not stopped:
         try:
-            _draw(paper, readings, compared, out)
+            _draw(paper, readings, compared, out, next(iter(claims), None))
         except OSError as error:
             raise CannotRunError(
                 f"cannot write page and figures into {out}: {error.strerror}; free some space or choose "
@@ -150,14 +170,14 @@ def reproduce_paper(paper: Paper, request: RunRequest, preset: str | None, *, bo
     if there is not None and not stopped:
         there.put(there.out, [out / f"{paper.id}.html", *sorted((out / "figures").iterdir())])
     if request.as_json:
-        json.dump(_json(paper, readings, compared, figures_s), sys.stdout, indent=2, allow_nan=False)
+        json.dump(_json(paper, readings, compared, claims, figures_s), sys.stdout, indent=2, allow_nan=False)
         print()
     else:
-        _print(paper, readings, compared)
+        _print(paper, readings, compared, claims)
         where = f"page {shown}/{paper.id}.html, figures in {shown}/figures"
         drew = [] if stopped else [f"figures in {say(figures_s, TIME)}; {where}"]
         say_text("\n" + "; ".join([*map(_took, readings), *drew]))
-    first = left[0]
+    first = left.get(default, ran)
     answer = "" if request.files.summary is None else answer_to(first.result)
     write_files(request.files, replace(first, interrupted=stopped), answer)
     if stopped:
@@ -165,9 +185,9 @@ def reproduce_paper(paper: Paper, request: RunRequest, preset: str | None, *, bo
     return status_of([first.result.verdict], first.mutants)
 
 
-def reproduce_papers(asked: Sequence[Paper], request: RunRequest) -> int:
-    """Runs what states the numbered claims of several papers, each under the catalogue's preset, and prints
-    each claim once, in one table, and a line for each paper.
+def reproduce_papers(asked: Sequence[Paper], request: RunRequest, reading: str | None) -> int:
+    """Runs the scenarios of the numbered claims of several papers under each reading, and prints each claim
+    once, in one table, and a line for each paper.
 
     Returns the exit status, as of `reproduce_paper`. Tables, pages and figures are of one paper alone; trials
     are left where that finds them.
@@ -175,48 +195,107 @@ def reproduce_papers(asked: Sequence[Paper], request: RunRequest) -> int:
     request.files.prepare()
     out = chosen_out(request)
     began = time.monotonic()
+    wanted = readings_to_run(asked, reading)
+    # Papers that a reading leaves as they are written run with those of the others that it does.
+    parts = {
+        (name, settings): [
+            paper for paper in asked if paper.id in ids and _under(paper.id, name, request) == settings
+        ]
+        for name, ids in wanted.items()
+        for settings in dict.fromkeys(_under(paper, name, request) for paper in ids)
+    }
     # There will be thousands of trials, and it takes a second until their scenarios are loaded.
     is_long = request.mode == "sim" and request.elsewhere is None and not out.exists()
     with started_ahead(processors() if is_long else 0):
-        scenarios = stating(asked, _found(asked, request))
-        modes = chosen_modes(request, scenarios)
-        loading_s = time.monotonic() - began
-        kept = {
-            name: SentPackets(flows) for paper in asked for name, flows in flows_of_packets(paper).items()
-        }
-        ran = carry_out(request, scenarios, modes, out, extras=kept)
-    result, wall_s = ran.result, loading_s + ran.result.wall_s
-    trials = Counter(outcome.job.scenario.id for outcome in result.outcomes)
-    outcomes = outcomes_of(asked, result.checks, ran.mutants, trials)
+        done: dict[tuple[str, tuple[str, ...]], Ran] = {}
+        for (name, settings), papers_of_it in parts.items():
+            ran = _run_papers(papers_of_it, replace(request, settings=settings), quiet=bool(done))
+            done[name, settings] = ran
+            if ran.interrupted:
+                break
+    wall_s = time.monotonic() - began
+    defaults = {paper.id: default_of(paper, reading) for paper in asked}
+    ran_by = {name: _as_one([one for key, one in done.items() if key[0] == name]) for name, _ in done}
+    claims = _numbered(asked, ran_by, defaults, reading)
     machine = machine_of(Path(request.machine))
+    # Verdicts of papers count under their default readings.
+    judged = [
+        check.verdict
+        for name, one in ran_by.items()
+        for check in one.result.checks
+        if defaults[check.scenario.partition("/")[0]] == name
+    ]
+    chosen_mutants = _chosen_mutants(ran_by, defaults)
+    all_ = _as_one([*done.values()])
     if request.as_json:
-        json.dump(_numbered_json(ran, outcomes, wall_s, machine), sys.stdout, indent=2, allow_nan=False)
+        told = _numbered_json(all_, claims, chosen_mutants, wall_s, machine)
+        json.dump(told, sys.stdout, indent=2, allow_nan=False)
         print()
     else:
-        said = [numbered_text(outcomes, columns_of(sys.stdout), machine), *_missed(ran.mutants or ())]
-        reused = sum(outcome.reused for outcome in result.outcomes)
+        said = [by_reading_text(claims, columns_of(sys.stdout), machine), *_missed(chosen_mutants or ())]
+        reused = sum(outcome.reused for outcome in all_.result.outcomes)
         again = f" ({reused} there already)" if reused else ""
         said.append(
-            f"{len(result.outcomes)} trials{again} and {len(result.checks)} checks in {say(wall_s, TIME)}; "
+            f"{len(all_.result.outcomes)} trials{again} and {len(judged)} checks in {say(wall_s, TIME)}; "
             f"'streamgauge reproduce NAME' of one has its tables, figures and page"
         )
         say_text("\n\n".join(said))
-    write_files(request.files, ran, "" if request.files.summary is None else answer_to(result))
-    if ran.interrupted:
+    write_files(request.files, all_, "" if request.files.summary is None else answer_to(all_.result))
+    if all_.interrupted:
         there = request.elsewhere
         return interrupted(f"what finished is kept in {out if there is None else there.where(out)}")
-    return status_of([result.verdict], ran.mutants)
+    return status_of(judged, chosen_mutants)
+
+
+def _run_papers(asked: Sequence[Paper], request: RunRequest, *, quiet: bool) -> Ran:
+    """Runs the scenarios of the claims of papers, under the settings."""
+    scenarios = stating(asked, _found(asked, request))
+    modes = chosen_modes(request, scenarios, quiet=quiet)
+    kept = {name: SentPackets(flows) for paper in asked for name, flows in flows_of_packets(paper).items()}
+    return carry_out(request, scenarios, modes, chosen_out(request), extras=kept)
+
+
+def _under(paper: str, reading: str, request: RunRequest) -> tuple[str, ...]:
+    """Returns the settings of a paper's scenarios under a reading; one that changes nothing has none."""
+    changes = [f"{READING}={reading}"] if readings_of(paper).changes(reading) else []
+    return (*request.settings, *changes)
+
+
+def _numbered(
+    asked: Sequence[Paper], ran: Mapping[str, Ran], defaults: Mapping[str, str], reading: str | None
+) -> list[PaperByReading]:
+    """Returns the numbered claims of papers by reading."""
+    outcomes = {}
+    for name, one in ran.items():
+        trials = Counter(outcome.job.scenario.id for outcome in one.result.outcomes)
+        ids = {scenario.partition("/")[0] for scenario in trials}
+        mine = [paper for paper in asked if paper.id in ids]
+        outcomes[name] = outcomes_of(mine, one.result.checks, one.mutants, trials)
+    held_out = {paper.id: readings_of(paper.id).by_name[defaults[paper.id]].held_out for paper in asked}
+    return joined(asked, outcomes, defaults, held_out)
+
+
+def _chosen_mutants(ran: Mapping[str, Ran], defaults: Mapping[str, str]) -> list[MutantResult] | None:
+    """Mutants of papers under their default readings; None where not asked for."""
+    if any(one.mutants is None for one in ran.values()):
+        return None
+    return [
+        mutant
+        for name, one in ran.items()
+        for mutant in one.mutants or ()
+        if defaults[mutant.scenario.partition("/")[0]] == name
+    ]
 
 
 def _found(asked: Sequence[Paper], request: RunRequest) -> list[Scenario]:
-    """The papers' scenarios. Whether their mutants and alternatives can run matters to who runs these: to ask
-    takes as long as all else that reads them."""
+    """Returns the papers' scenarios. Only a run of them needs the check of their mutants and alternatives,
+    which takes as long as all other reading."""
     wanted = request.mutants or request.robust
     return find([f"{paper.id}/*" for paper in asked], settings=request.settings, mutants=wanted)
 
 
 def _missed(mutants: Sequence[MutantResult]) -> list[str]:
-    """The mutation score, and what was not noticed, by name."""
+    """Returns the mutation score, and the unnoticed mutants, by name."""
     if not mutants:
         return []
     missed = [
@@ -227,18 +306,25 @@ def _missed(mutants: Sequence[MutantResult]) -> list[str]:
     return ["\n".join([score_words(mutants), *missed])]
 
 
-def _numbered_json(ran: Ran, outcomes: Sequence[PaperOutcome], wall_s: float, machine: str) -> dict[str, Any]:
-    """``streamgauge.papers/1``."""
+def _numbered_json(
+    ran: Ran,
+    claims: Sequence[PaperByReading],
+    mutants: Sequence[MutantResult] | None,
+    wall_s: float,
+    machine: str,
+) -> dict[str, Any]:
+    """Returns ``streamgauge.papers/1``."""
     result = ran.result
     return {
         "schema": "streamgauge.papers/1",
-        **numbered_json(outcomes, machine),
+        "answer": better_words(claims),
+        **by_reading_json(claims, machine),
         "trials": len(result.outcomes),
         "reused": sum(outcome.reused for outcome in result.outcomes),
         "invalid": sum(outcome.counts and not outcome.valid for outcome in result.outcomes),
         "wall_s": wall_s,
-        "mutants": None if ran.mutants is None else [one.to_json() for one in ran.mutants],
-        "mutation_score": None if ran.mutants is None else score(ran.mutants),
+        "mutants": None if mutants is None else [one.to_json() for one in mutants],
+        "mutation_score": None if mutants is None else score(mutants),
         "robust": None
         if ran.alternatives is None
         else [one.to_json() for one in standings(ran.alternatives)],
@@ -246,20 +332,20 @@ def _numbered_json(ran: Ran, outcomes: Sequence[PaperOutcome], wall_s: float, ma
 
 
 def _parts(request: RunRequest, *, both: bool) -> list[RunRequest]:
-    """What is run one after the other: of both modes sim, where it always is, and emu."""
+    """Returns the consecutive runs: for both modes sim, where it always runs, and emu."""
     return [replace(request, mode="sim", machine=""), replace(request, mode="emu")] if both else [request]
 
 
 def _read(
-    paper: Paper, parts: Sequence[RunRequest], preset: str, below: Path, *, quiet: bool
+    paper: Paper, parts: Sequence[RunRequest], name: str, called: str, *, quiet: bool
 ) -> tuple[Reading, Ran]:
-    """One preset, run in full, into the folder `below` that of the run; the modes are told unless `quiet`."""
+    """Runs one reading in full; prints the modes unless `quiet`."""
     began = time.monotonic()
+    settings = _under(paper.id, name, parts[0])
+    parts = [replace(part, settings=settings) for part in parts]
     request = parts[0]
     # Never a file that happens to have the paper's name.
     scenarios = _found([paper], request)
-    if paper.presets is not None and preset != paper.presets.values[0]:
-        scenarios = [paper.presets.applied(scenario, preset) for scenario in scenarios]
     asked = [
         (part, [one for one in scenarios if len(parts) == 1 or one.unsupported(part.mode or "sim") is None])
         for part in parts
@@ -269,7 +355,7 @@ def _read(
     kept = {name: SentPackets(flows) for name, flows in flows_of_packets(paper).items()}
     done: list[Ran] = []
     for (part, mine), of_mine in zip(asked, modes, strict=True):
-        done.append(carry_out(part, mine, of_mine, chosen_out(part) / below, extras=kept))
+        done.append(carry_out(part, mine, of_mine, chosen_out(part), extras=kept))
         if part.elsewhere is not None:
             part.elsewhere.fetch(done[-1].result)
         if done[-1].interrupted:
@@ -277,12 +363,11 @@ def _read(
     ran = _as_one(done)
     reading = read(
         [one.result for one in done],
-        preset,
-        paper.presets.meaning[preset] if paper.presets else "",
+        called,
+        readings_of(paper.id).by_name[name].meaning if called else "",
         wall_s=loading_s + ran.result.wall_s,
-        folders=folders_of(
-            request.out, set_folder(request.settings) / below, [part.machine for part in parts]
-        ),
+        folders=folders_of(request.out, set_folder(settings), [part.machine for part in parts]),
+        settings=[one for one in settings if one.startswith(f"{READING}=")],
         mutants=ran.mutants,
         alternatives=ran.alternatives,
     )
@@ -314,8 +399,14 @@ def _as_one(done: Sequence[Ran]) -> Ran:
     return first
 
 
-def _draw(paper: Paper, readings: Sequence[Reading], compared: Sequence[ComparedCheck], out: Path) -> None:
-    """Every figure of every preset as files, and the page."""
+def _draw(
+    paper: Paper,
+    readings: Sequence[Reading],
+    compared: Sequence[ComparedCheck],
+    out: Path,
+    claims: PaperByReading | None,
+) -> None:
+    """Every figure of every reading as files, and the page."""
     folder = out / "figures"
     folder.mkdir(parents=True, exist_ok=True)
     drawn: dict[str, list[DrawnFigure]] = {}
@@ -323,23 +414,28 @@ def _draw(paper: Paper, readings: Sequence[Reading], compared: Sequence[Compared
     with Bar(of="figures") as bar, Saving() as saving:
         for reading in readings:
             found = [draw(paper, wanted, reading) for wanted in paper.figures]
-            drawn[reading.preset] = [figure for figure in found if figure is not None]
-            for figure in drawn[reading.preset]:
+            drawn[reading.name] = [figure for figure in found if figure is not None]
+            for figure in drawn[reading.name]:
                 saving.add(figure, [folder / f"{figure.id}.{suffix}" for suffix in ("svg", "png")])
-        names = [f"{one.title} {preset}".rstrip() for preset, mine in drawn.items() for one in mine]
+        names = [f"{one.title} {name}".rstrip() for name, mine in drawn.items() for one in mine]
 
         def tell(done: int) -> None:
             left = (time.monotonic() - began) / done * (len(names) - done) if done else None
             bar.update(Progress(done, len(names), left, names[done]))
 
         saving.wait(tell)
-    # What is drawn by now the page takes as it is.
-    write_page(paper, readings, compared, drawn, out / f"{paper.id}.html")
+    # The page includes figures that exist by now.
+    write_page(paper, readings, compared, drawn, out / f"{paper.id}.html", claims)
 
 
-def _print(paper: Paper, readings: Sequence[Reading], compared: Sequence[ComparedCheck]) -> None:
-    said = [paper.citation]
+def _print(
+    paper: Paper,
+    readings: Sequence[Reading],
+    compared: Sequence[ComparedCheck],
+    claims: Sequence[PaperByReading],
+) -> None:
     columns = columns_of(sys.stdout)
+    said = [by_reading_text(claims, columns) if claims else "", paper.citation]
     for reading in readings:
         said.append(tables_text(paper, reading, columns))
         if len(readings) == 1:
@@ -352,9 +448,10 @@ def _print(paper: Paper, readings: Sequence[Reading], compared: Sequence[Compare
 
 
 def _besides(reading: Reading) -> list[str]:
-    """Of one preset what is invalid, what its mutants showed, and what its verdicts hang on."""
+    """Returns for one reading the invalid trials, the results of its mutants, and the assumptions that decide
+    its verdicts."""
     said = []
-    of = f"preset {reading.preset}: " if reading.preset else ""
+    of = f"reading {reading.name}: " if reading.name else ""
     for mode in reading.modes:
         groups = [group for entry in reading.entries for group in entry.groups if group.mode == mode]
         invalid = [trial for group in groups for trial in group.trials if not trial.valid]
@@ -375,7 +472,7 @@ def _besides(reading: Reading) -> list[str]:
 
 
 def _took(reading: Reading) -> str:
-    of = f" of preset {reading.preset}" if reading.preset else ""
+    of = f" of reading {reading.name}" if reading.name else ""
     again = f" ({reading.reused} there already)" if reading.reused else ""
     checks = f"{len(reading.checks)} checks"
     return f"{reading.trials} trials{again} and {checks}{of} in {say(reading.wall_s, TIME)}"
@@ -390,17 +487,23 @@ def _check_lines(reading: Reading) -> list[str]:
 
 
 def _json(
-    paper: Paper, readings: Sequence[Reading], compared: Sequence[ComparedCheck], figures_s: float
+    paper: Paper,
+    readings: Sequence[Reading],
+    compared: Sequence[ComparedCheck],
+    claims: Sequence[PaperByReading],
+    figures_s: float,
 ) -> dict[str, Any]:
-    """``streamgauge.paper/1``."""
+    """Returns ``streamgauge.paper/2``."""
     return {
-        "schema": "streamgauge.paper/1",
+        "schema": "streamgauge.paper/2",
         "paper": paper.id,
         "citation": paper.citation,
+        "answer": better_words(claims) if claims else None,
+        "claims": by_reading_json(claims)["claims"],
         "tables": [table_json(table, paper, readings) for table in paper.tables],
-        "presets": [
+        "readings": [
             {
-                "preset": reading.preset or None,
+                "reading": reading.name or SOURCES,
                 "meaning": reading.meaning or None,
                 "modes": reading.modes,
                 "trials": reading.trials,

@@ -29,8 +29,11 @@ from streamgauge.cli.output import remark
 from streamgauge.cli.progress import Bar
 from streamgauge.cli.status import INTERRUPTED, STATUS, VERDICT
 from streamgauge.cli.tables import MOST_READ, answer_to, print_result
+from streamgauge.errors import ScenarioError
+from streamgauge.qlog import write_qlogs
 from streamgauge.scenario import Scenario, find
 from streamgauge.scenario.lower import Keep, lower
+from streamgauge.scenario.paper_readings import READING, readings_of
 from streamgauge.scenario.settings import set_folder
 from streamgauge.systems.registry import Mode
 
@@ -43,16 +46,17 @@ __all__ = [
     "interrupted",
     "run_command",
     "status_of",
+    "under_reading",
     "write_files",
 ]
 
 _NAMED = 3
-"""So many scenarios are named where a mode is told; of more how many."""
+"""Most scenarios that are named with a mode; of more the number is given."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunRequest:
-    """What was asked on the command line."""
+    """Request on the command line."""
 
     names: Sequence[str]
     mode: Mode | None
@@ -67,38 +71,40 @@ class RunRequest:
     replace: int | None = None
     verify: bool = False
     capture: bool = False
+    qlog: bool = False
     mutants: bool = False
     robust: bool = False
     files: GateFiles = field(default_factory=GateFiles)
-    """What CI reads afterwards."""
+    """Files for CI."""
     machine: str = ""
     """A folder in ``out``, for trials of a virtual machine."""
     brought: tuple[Path, ...] = ()
-    """What goes along into a virtual machine."""
+    """Files copied into a virtual machine."""
     elsewhere: Elsewhere | None = None
     """Where trials run, and records go, if not here; ``out`` is its folder."""
 
     @property
     def first_seed(self) -> int:
-        """The first repetition's."""
+        """Returns the first repetition's."""
         return 1 if self.seed is None else self.seed
 
     @property
     def replacements(self) -> int:
-        """How many further seeds may stand for an invalid trial of emu. Who names a seed wants that one."""
+        """Returns the number of further seeds that may replace an invalid trial of emu. An explicit --seed is
+        never replaced."""
         if self.replace is not None:
             return self.replace
         return REPLACE if self.seed is None else 0
 
     @property
     def repetitions(self) -> int | None:
-        """How many; each scenario's own number if None. A seed alone is one."""
+        """Returns how many; each scenario's own number if None. A seed alone is one."""
         return 1 if self.seed is not None and self.repeat is None else self.repeat
 
 
 @dataclass(frozen=True)
 class Ran:
-    """What a request left; mutants and alternatives are None where not asked for, or not finished."""
+    """Results of a request; mutants and alternatives are None where not requested, or not finished."""
 
     result: CampaignResult
     mutants: list[MutantResult] | None
@@ -109,9 +115,17 @@ class Ran:
 def run_command(request: RunRequest) -> int:
     """Runs, prints, and returns the exit status."""
     request.files.prepare()
+    if request.qlog and (request.keep == "metrics" or request.elsewhere is not None):
+        raise ScenarioError(
+            "qlog needs the events of each record here", key="--qlog", hint="leave out --keep and --on"
+        )
     scenarios = find(request.names, settings=request.settings)
     out = chosen_out(request)
     ran = carry_out(request, scenarios, chosen_modes(request, scenarios), out)
+    if request.qlog:
+        for outcome in ran.result.outcomes:
+            if outcome.digest is not None:
+                write_qlogs(outcome.job.directory)
     there = request.elsewhere
     where = str(out) if there is None else there.where(out)
     if there is not None and (request.as_json or len(ran.result.outcomes) <= MOST_READ):
@@ -128,8 +142,22 @@ def run_command(request: RunRequest) -> int:
     return status_of([ran.result.verdict], ran.mutants)
 
 
+def under_reading(names: Sequence[str], settings: Sequence[str], reading: str | None) -> list[str]:
+    """Returns the settings with that of the reading; without it where it leaves all scenarios as they are
+    written.
+
+    Raises ScenarioError if a scenario's paper has no such reading.
+    """
+    if reading is None:
+        return list(settings)
+    papers = {scenario.id.partition("/")[0] for scenario in find(names, settings=settings, mutants=False)}
+    # All are queried: one without the reading is an error, at any place.
+    changes = {readings_of(paper).changes(reading) for paper in sorted(papers)}
+    return [*settings, f"{READING}={reading}"] if True in changes else list(settings)
+
+
 def write_files(files: GateFiles, ran: Ran, answer: str) -> None:
-    """What CI reads: JUnit XML and a summary, with the verdict of the exit status."""
+    """Writes files for CI: JUnit XML and a summary, with the verdict of the exit status."""
     verdict = VERDICT[status_of([ran.result.verdict], ran.mutants)]
     if ran.interrupted and verdict == "pass":
         verdict = "inconclusive"
@@ -145,8 +173,8 @@ def write_files(files: GateFiles, ran: Ran, answer: str) -> None:
 def chosen_modes(
     request: RunRequest, scenarios: Sequence[Scenario], *, quiet: bool = False
 ) -> dict[str, Sequence[Mode]]:
-    """Each scenario's, by id; says on stderr which and why unless `quiet`. Whatever cannot be planned is
-    refused here, before the first trial starts.
+    """Returns each scenario's, by id; prints them with the reason on stderr unless `quiet`. Refuses scenarios
+    that cannot be planned, before the first trial starts.
 
     Raises ScenarioError if a scenario cannot run so, CannotRunError if the machine cannot.
     """
@@ -164,8 +192,8 @@ def chosen_modes(
 
 
 def modes_in_words(choices: Mapping[str, ModeChoice]) -> list[str]:
-    """A line for each mode and reason, with the scenarios that run so: ``mode emu for today/x: this machine
-    can; supported are emu and sim, in this order``."""
+    """Returns a line for each mode and reason, with the scenarios that run so: ``mode emu for today/x: this
+    machine can; supported are emu and sim, in this order``."""
     groups: dict[ModeChoice, list[str]] = {}
     for name, chosen in choices.items():
         groups.setdefault(chosen, []).append(name)
@@ -184,7 +212,7 @@ def carry_out(
     *,
     extras: Mapping[str, Extra] | None = None,
 ) -> Ran:
-    """The trials, and the mutants and alternatives that were asked for. Ctrl-C ends it early and is told.
+    """Runs the trials, and the requested mutants and alternatives. Ctrl-C ends it early, with a message.
 
     `extras` are kept of the trials of some scenarios, by id."""
     emu = EmuSettings(
@@ -248,14 +276,14 @@ def carry_out(
 
 
 def interrupted(kept: str) -> int:
-    """Says what is kept, and returns the exit status."""
-    remark(f"interrupted; {kept}; the same command goes on from there")
+    """Prints the kept results, and returns the exit status."""
+    remark(f"interrupted; {kept}; the same command resumes")
     return INTERRUPTED
 
 
 def status_of(verdicts: Sequence[str], mutants: Sequence[MutantResult] | None) -> int:
-    """The exit status of the worst verdict. A check that its mutant does not break proves nothing: one that
-    passes under it counts as failed, one that is undecided."""
+    """Returns the exit status of the worst verdict. A check that its mutant does not break proves nothing:
+    one that passes under it counts as failed, one that is undecided."""
     missed = [one.verdict for one in mutants or () if not one.killed]
     if "fail" in verdicts or "pass" in missed:
         return STATUS["fail"]

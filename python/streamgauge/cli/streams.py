@@ -1,7 +1,8 @@
 """Standard streams that end, fill up or were never there.
 
-A reader that goes (``| head``) ends nothing: the exit status stays the verdict's. Results that cannot be
-written are an error of the machine. Remarks and progress on stderr are dropped where they cannot be written.
+A reader that closes its end (``| head``) ends nothing: the exit status stays the verdict's. Results that
+cannot be written are an error of the machine. Remarks and progress on stderr are dropped where they cannot be
+written.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from streamgauge.errors import CannotRunError
 __all__ = ["guarded_streams"]
 
 _PLAIN: Final = {"±": "+-", "µ": "u", "…": "...", "×": "x", "≥": ">=", "≤": "<=", "\u00a0": " ", "–": "-"}
-"""In place of what an encoding lacks."""
+"""Replacements for characters that an encoding lacks."""
 _ERRORS: Final = "streamgauge.plain"
 
 
@@ -38,7 +39,8 @@ class _Raw(io.FileIO):
     """A stream's descriptor. After the first failure it takes everything and writes nothing."""
 
     def __init__(self, descriptor: int, *, is_needed: bool) -> None:
-        super().__init__(descriptor, "wb", closefd=False)
+        # A copy: programs may have another standard output meanwhile (`campaign.aside`).
+        super().__init__(os.dup(descriptor), "wb")
         self._is_needed = is_needed
         self._is_lost = False
 
@@ -86,7 +88,7 @@ def _open_all() -> None:
 
 @contextmanager
 def guarded_streams() -> Iterator[None]:
-    """Replaces the process's stdout and stderr by ones that fail as this module says.
+    """Replaces the process's stdout and stderr by ones that fail as described above.
 
     Streams that a caller has replaced stay. Writing and flushing stdout raise CannotRunError.
     """

@@ -36,7 +36,7 @@ _MOST_PRINTED = 60
 
 @dataclass(frozen=True, kw_only=True)
 class SweepRequest(RunRequest):
-    """What was asked on the command line."""
+    """Request on the command line."""
 
     over: Sequence[str]
     metrics: Sequence[str]
@@ -94,8 +94,8 @@ def sweep_command(request: SweepRequest) -> int:
 
 
 def _write(request: SweepRequest, result: SweepResult) -> list[Path]:
-    """Table and figures, in the campaign's folder and where they were asked for. Who has pressed Ctrl-C does
-    not wait for figures of a part."""
+    """Writes table and figures, in the campaign's folder and the requested places. After Ctrl-C, no figures
+    of a part are drawn."""
     whole = not result.interrupted
     with disk_errors(request.out):
         files = write_files(result, drawn=whole)
@@ -152,12 +152,13 @@ def _print(result: SweepResult, files: Sequence[Path]) -> None:
 
 
 def _short_names(result: SweepResult) -> list[str]:
-    """The axes by the ends of their addresses, as far as these tell them apart: ``down.rate``, ``queue``."""
+    """Returns the axes by the shortest unique ends of their addresses: ``down.rate``, ``queue``."""
     return list(short_addresses(axis.address for axis in result.axes).values())
 
 
 def _print_tables(console: Console, result: SweepResult, short: Sequence[str]) -> None:
-    """A row for each flow at each point, a column for each metric, in as many tables as the width wants."""
+    """Prints a row for each flow at each point, a column for each metric, in as many tables as the width
+    requires."""
     told = [row for row in result.under_test if row.measured not in result.never]
     entries = list(dict.fromkeys((row.point, _subject(row)) for row in told))
     shown, rest = entries[:_MOST_PRINTED], len(entries) - _MOST_PRINTED
@@ -202,7 +203,7 @@ def _print_tables(console: Console, result: SweepResult, short: Sequence[str]) -
 
 
 def _head(result: SweepResult, subjects: Sequence[str], short: Sequence[str]) -> str:
-    """What the table is of: ``hessler/ftp-medium in sim, flow ftp; queue is path.down.queue``."""
+    """Returns the table's heading: ``hessler/ftp-medium in sim, flow ftp; queue is path.down.queue``."""
     modes = " and ".join(dict.fromkeys(point.mode for point in result.points))
     whose = f", {subjects[0]}" if len(subjects) == 1 and subjects[0] else ""
     told = [f"{name} is {axis.address}" for name, axis in zip(short, result.axes, strict=True)]
@@ -216,7 +217,7 @@ def _widest(head: str, cells: Sequence[str]) -> int:
 
 
 def _unit(result: SweepResult, metric: str) -> tuple[float, str]:
-    """The unit of a metric's column: canonical units in one, and its name."""
+    """Returns the unit of a metric's column: canonical units in one, and its name."""
     mine = [row for row in result.shown if row.measured.metric == metric]
     most = max(abs(row.interval.mean) for row in mine if row.interval is not None)
     return pick_unit(most, METRICS[metric].dimension)
@@ -227,7 +228,7 @@ def _subject(row: SweepRow) -> str:
 
 
 def _said(row: SweepRow | None, scale: float) -> str:
-    """``546 ± 6``, in the column's unit; of fewer trials than are valid it says of how many."""
+    """Returns ``546 ± 6``, in the column's unit; with fewer trials than are valid, with their number."""
     if row is None:
         return ""
     if row.interval is None:
@@ -241,7 +242,7 @@ def _said(row: SweepRow | None, scale: float) -> str:
 
 
 def _extremes(result: SweepResult, short: Sequence[str]) -> list[str]:
-    """For each metric of each flow where it is least and where most."""
+    """Returns for each metric of each flow where it is least and where most."""
     found: dict[tuple[str, str], list[SweepRow]] = {}
     for row in result.shown:
         found.setdefault((row.measured.metric, _subject(row)), []).append(row)

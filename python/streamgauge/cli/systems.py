@@ -1,4 +1,4 @@
-"""``systems``: what flows may name, a line each, or one with its parameters."""
+"""``systems``: names for flows, a line each, or one with its parameters."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from streamgauge.systems.registry import SYSTEMS, TCP_PARAMETERS, TRAFFIC, Mode,
 __all__ = ["systems_command"]
 
 _TCP = "tcp"
-"""Names what the parameters of TCP are shown by: no system, but what several run over."""
+"""Name under which the parameters of TCP are shown: no system, but common to several."""
 _LONGEST_DEFAULT = 14
-"""A default of more characters stands after the words; it is a list of what depends on preset or player."""
+"""A longer default follows the words; it is a list by preset or player."""
 
 
 def systems_command(name: str | None, as_json: bool) -> None:
@@ -67,7 +67,7 @@ def _list(entries: Sequence[System]) -> None:
 
 
 def _whose(entry: System, mode: Mode) -> str:
-    """Who wrote what runs in a mode; a dash if nothing does."""
+    """Returns the origin of the implementation in a mode; a dash if there is none."""
     if mode not in entry.modes:
         return "-"
     return "ours" if mode in entry.ours else "third-party"
@@ -78,7 +78,7 @@ def _show(entry: System) -> None:
     for mode, what in entry.modes.items():
         say(f"  {mode}: {escape(what)} ({_whose(entry, mode)}; {_versions(entry, mode)})")
     own = [one for one in entry.parameters.values() if not _is_tcps(one)]
-    # What belongs to no part of it stands first.
+    # Parameters of no part of it are first.
     for group in dict.fromkeys(["", *(parameter.group for parameter in own)]):
         mine = [parameter for parameter in own if parameter.group == group]
         if mine:
@@ -112,7 +112,7 @@ def _show_parameters(parameters: Iterable[Parameter]) -> None:
 
 
 def _told(parameter: Parameter) -> tuple[str, str]:
-    """A parameter's default, and what it is."""
+    """Returns a parameter's default, and its description."""
     default = "required" if parameter.required else parameter.default or parameter.usual or "-"
     said = f"{parameter.help} ({_kind(parameter)})"
     if len(default) > _LONGEST_DEFAULT:
@@ -141,7 +141,7 @@ def _json(key: str, entry: System) -> dict[str, Any]:
             mode: {"what": what, "ours": mode in entry.ours, "versions": entry.versions(mode)}
             for mode, what in entry.modes.items()
         },
-        "plays_clip": entry.plays,
+        "plays_clip": entry.plays and entry.clips,
         "programs": [one.name for one in ADAPTERS[entry.name].programs] if "emu" in entry.modes else [],
         "parameters": _parameters_json(entry.parameters.values()),
     }

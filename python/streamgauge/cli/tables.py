@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from rich.markup import escape
 
-from streamgauge.campaign import Alternative, CampaignResult, MutantResult, Outcome, score
+from streamgauge.campaign import Alternative, CampaignResult, MutantResult, Outcome, by_kind, score
 from streamgauge.campaign.junit import say_unjudged
 from streamgauge.campaign.loaded import load_trials
 from streamgauge.checks import CheckResult
@@ -16,16 +16,25 @@ from streamgauge.claims.dimension import PERCENT, RATE, TIME
 from streamgauge.cli.output import DIM, heads, say, say_text, table
 from streamgauge.cli.progress import Bar
 from streamgauge.report import answer_of, gather
+from streamgauge.report.in_short import in_short
 from streamgauge.report.model import NOT_KNOWN, Entry, Group, say_half
 from streamgauge.report.viewer import has_viewer, say_count, shown_rate_of
 from streamgauge.systems.registry import Mode
 from streamgauge.terminal import columns_of
 
-__all__ = ["MOST_READ", "answer_to", "flow_rows", "print_result", "score_words", "viewer_table"]
+__all__ = [
+    "MOST_READ",
+    "answer_to",
+    "flow_rows",
+    "print_in_short",
+    "print_result",
+    "score_words",
+    "viewer_table",
+]
 
 MOST_READ = 2_000
-"""Of so many trials at most the metrics are read again after a run, for its answer and tables; verdicts are
-there already. It takes some seconds, and of records in an object store they are fetched for it."""
+"""Most trials with metrics that are read again after a run, for its answer and tables; verdicts exist
+already. It takes some seconds, and of records in an object store they are fetched for it."""
 
 _SHOWN = ("throughput", "goodput", "loss")
 """The metrics of a flow that a run prints."""
@@ -55,16 +64,17 @@ def print_result(
     *,
     where: str,
 ) -> str:
-    """Flows, verdicts, mutants, and where the records are. Of more than `MOST_READ` trials none is read.
+    """Prints flows, verdicts, mutants, and the place of the records. With more than `MOST_READ` trials none
+    is read.
 
     Returns the answer, empty if none was read.
     """
     groups: dict[tuple[str, Mode], list[Outcome]] = {}
     for outcome in result.outcomes:
         groups.setdefault((outcome.job.scenario.id, outcome.job.mode), []).append(outcome)
-    answer = ""
+    answer, entries = "", list[Entry]()
     if len(result.outcomes) <= MOST_READ:
-        answer = _print_measured(result, groups)
+        answer, entries = _print_measured(result, groups)
     for (scenario, mode), outcomes in groups.items():
         invalid = [outcome for outcome in outcomes if not outcome.valid]
         if invalid:
@@ -97,11 +107,23 @@ def print_result(
     asked = [outcome for outcome in result.outcomes if outcome.job.scenario.id in result.wanted]
     if len(asked) == 1 and asked[0].digest is not None:
         say(f"digest {asked[0].digest}")
+    print_in_short([entry for entry in entries if entry.scenario.get("id") in result.wanted])
     return answer
 
 
+def print_in_short(entries: Sequence[Entry]) -> None:
+    """Prints a table of at most 12 lines and one sentence: the last lines of an answer."""
+    short = in_short(entries)
+    if not short.rows:
+        return
+    say()
+    rows = [[escape(cell) for cell in row] for row in short.rows]
+    table([heads(*short.heads), *rows], f"ll{'r' * (len(short.heads) - 2)}")
+    say(escape(short.sentence))
+
+
 def answer_to(result: CampaignResult) -> str:
-    """The answer to what was asked for, in words; empty of more than `MOST_READ` trials."""
+    """Returns the answer to the question, in words; empty with more than `MOST_READ` trials."""
     if len(result.outcomes) > MOST_READ:
         return ""
     return _answer(result, _entries(result))
@@ -118,8 +140,10 @@ def _answer(result: CampaignResult, entries: Sequence[Entry], columns: int | Non
     return answer_of(wanted, columns) if wanted else ""
 
 
-def _print_measured(result: CampaignResult, groups: Mapping[tuple[str, Mode], Sequence[Outcome]]) -> str:
-    """The answer to each scenario's question, which it returns, and its flows."""
+def _print_measured(
+    result: CampaignResult, groups: Mapping[tuple[str, Mode], Sequence[Outcome]]
+) -> tuple[str, list[Entry]]:
+    """Prints the answer to each scenario's question, and its flows. Returns the answer and its entries."""
     entries = _entries(result)
     answer = _answer(result, entries)
     if answer:
@@ -127,7 +151,7 @@ def _print_measured(result: CampaignResult, groups: Mapping[tuple[str, Mode], Se
     measured = {(group.scenario, group.mode): group for entry in entries for group in entry.groups}
     for (scenario, mode), outcomes in groups.items():
         _print_flows(scenario, mode, measured.get((scenario, mode)), len(outcomes))
-    return answer
+    return answer, entries
 
 
 def _print_flows(scenario: str, mode: Mode, group: Group | None, trials: int) -> None:
@@ -167,15 +191,16 @@ def viewer_table(group: Group) -> tuple[list[str], list[list[str]]]:
 
 
 def flow_rows(group: Group) -> list[list[str]]:
-    """A row a flow, its name first: means over the valid trials; what no trial can tell is said not to be
-    known."""
+    """Returns a row a flow, its name first: means over the valid trials; metrics without any value are marked
+    as unknown."""
     return [[name, *(group.say(metric, name) for metric in _SHOWN)] for name in group.numbers.infos]
 
 
 def _print_check(check: CheckResult) -> None:
     strict = ", strict" if check.strict else ""
     title = f" {escape(check.title)}." if check.title else ""
-    head = f"{_MARK[check.verdict]} {check.scenario} {check.mode} [b]{check.id}[/b] ({check.origin}{strict}):"
+    mark = "[yellow]differs in size[/yellow]" if check.differs_in_size else _MARK[check.verdict]
+    head = f"{mark} {check.scenario} {check.mode} [b]{check.id}[/b] ({check.origin}{strict}):"
     say(f"{head}{title} {escape(check.why)}")
     if check.differs:
         say(f"     {escape(check.differs)}", hanging=0)
@@ -209,14 +234,15 @@ def _print_mutants(mutants: Sequence[MutantResult]) -> None:
 
 
 def score_words(mutants: Sequence[MutantResult]) -> str:
-    """The mutation score in a line."""
+    """Returns the mutation score in a line."""
     share = score(mutants)
     if share is None:
-        return "no predicted check says which mechanism to remove"
+        return "no predicted check has a mutant"
     counted = [one for one in mutants if one.origin == "predicted"]
     killed = sum(one.killed for one in counted)
     held = [one for one in counted if one.held]
-    text = f"with the mechanism removed {killed} of {len(counted)} predicted checks fail, as they must"
+    text = f"of {len(counted)} mutants of predicted checks {killed} are noticed: the check fails, as it must"
     if len(held) < len(counted):
-        text += f"; of those that pass with it, {sum(one.killed for one in held)} of {len(held)}"
-    return f"{text} (mutation score {dimension.say(share, PERCENT)})"
+        text += f"; where the check passes without, {sum(one.killed for one in held)} of {len(held)}"
+    kinds = ", ".join(f"{kind} {caught} of {all_}" for kind, (caught, all_) in by_kind(mutants).items())
+    return f"{text} (mutation score {dimension.say(share, PERCENT)}; by kind: {kinds})"

@@ -33,7 +33,7 @@ def two_phases_command(
     out: Sequence[Path],
     to_stdout: bool,
 ) -> None:
-    """Fits, judges, shows, writes. Raises ScenarioError and RecordError for what cannot be done."""
+    """Fits, judges, shows, writes. Raises ScenarioError and RecordError for impossible requests."""
     check_folder(directory)
     _check_out(out)
     seen = observe(directory, fitted, flow)
@@ -100,7 +100,7 @@ def _show(
         say()
         say(
             f"[bold]{name}[/bold] by {len(streams)} scenarios, {sum(one.trials for one in streams)} trials; "
-            f"whether less is taken later is told rightly of {alike}"
+            f"the model predicts later reductions correctly for {alike}"
         )
         lines: list[list[Text | str]] = [[*heads("quantity", "median error", "worst", "in", "n")]]
         for one in errors[name]:
@@ -115,7 +115,7 @@ def _show(
             )
         table(lines, "lrrlr")
     say()
-    say("Errors are shares of what was measured; of loss, which may be none, points.")
+    say("Errors are shares of the measured values, and points of loss.")
 
 
 def _off(one: ModelError, value: float) -> str:

@@ -20,7 +20,7 @@ __all__ = ["worker_command"]
 
 _ONE_THREAD = ("POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
 _GONE_S = 60
-"""How long a worker waits for a scheduler that went, s."""
+"""Time that a worker waits for a lost scheduler, s."""
 _OPTIONS = ("--nthreads", "1", "--no-dashboard", "--death-timeout", str(_GONE_S))
 _LOOK_S = 0.2
 _END_S = 10.0
@@ -52,7 +52,7 @@ def worker_command(on: str, processes: int | None, emu: bool | None) -> int:
         environment["DASK_CONFIG"] = str(Path(on).absolute())
     started = [
         subprocess.Popen(
-            # -P: not what lies in the current folder.
+            # -P: not the contents of the current folder.
             [
                 sys.executable,
                 "-P",
@@ -90,6 +90,6 @@ def worker_command(on: str, processes: int | None, emu: bool | None) -> int:
         return INTERRUPTED
     if any(statuses):
         raise CannotRunError(
-            f"a worker for {address} ended with status {max(statuses, key=abs)}; what it said stands above."
+            f"a worker for {address} ended with status {max(statuses, key=abs)}; see its output above."
         )
     return 0

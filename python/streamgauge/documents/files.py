@@ -12,8 +12,8 @@ __all__ = ["cannot_write", "check_place", "write_whole"]
 
 
 def write_whole(out: Path, text: str) -> Path:
-    """Writes a text so that it appears whole or not at all; into a device or pipe, such as ``/dev/stdout``,
-    as it comes."""
+    """Writes a text that appears whole or not at all; into a device or pipe, such as ``/dev/stdout``, piece
+    by piece."""
     if out.exists() and not out.is_file():
         out.write_text(text, encoding="utf-8")
         return out
@@ -47,7 +47,7 @@ def check_place(out: Path, option: str) -> None:
 
 
 def cannot_write(out: Path, error: OSError) -> CannotRunError:
-    """What to raise where writing failed after all."""
+    """Returns the error for a write that failed after all."""
     return CannotRunError(
         f"cannot write {out}: {error.strerror or error}; free some space or choose another place."
     )

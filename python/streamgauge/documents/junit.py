@@ -1,9 +1,9 @@
 """JUnit XML, as GitHub's and GitLab's readers and Jenkins take it.
 
-There is no standard. What is written keeps to the schema that Jenkins's xUnit plug-in holds reports against
-(junit-10.xsd, which Surefire's format became): properties belong to suites alone, ``testsuites`` has no
-``skipped``. GitLab shows the text of ``failure``, ``error``, ``skipped`` and of a case's ``system-out``, not
-their messages, and of cases with equal names the first: texts stand in both places, names are made unique.
+There is no standard. The output follows the schema of Jenkins's xUnit plug-in (junit-10.xsd, which Surefire's
+format became): properties belong to suites alone, ``testsuites`` has no ``skipped``. GitLab shows the text of
+``failure``, ``error``, ``skipped`` and of a case's ``system-out``, not their messages, and of cases with
+equal names the first: texts are in both places, names are made unique.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ class JunitSuite:
 
 
 def junit_xml(suites: Sequence[JunitSuite], *, name: str, seconds: float = 0.0) -> str:
-    """The document.
+    """Returns the document.
 
     Args:
         suites: in order; two of one name stay two.
         name: of all of them.
         seconds: how long all took, s. Cases and suites have a time of 0, for trials are spent on many at
-            once; readers want the attribute.
+            once; readers require the attribute.
     """
     root = ElementTree.Element("testsuites", {"name": _text(name), **_counts(suites), "time": _s(seconds)})
     taken: Counter[tuple[str, str]] = Counter()

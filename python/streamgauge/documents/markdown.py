@@ -12,23 +12,23 @@ from streamgauge.documents.files import write_whole
 __all__ = ["MOST_BYTES", "Summary", "plain", "table"]
 
 MOST_BYTES = 2**20 - 2**10
-"""GitHub refuses the whole summary of a step past 1 MiB; what others have written there counts."""
+"""GitHub refuses the whole summary of a step past 1 MiB; text of other programs counts."""
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~$&])")
 _BEGINS = re.compile(r"^(\d*)([-+=.)])(?=[-=]*(?: |$))")
-"""What makes a list or a heading at the beginning of a line."""
+"""Characters that make a list or a heading at the beginning of a line."""
 _CUT = "\n\n*The rest is left out: a summary has 1 MiB at most.*\n"
 _FENCE = "```"
 _CLOSING = f"\n{_FENCE}\n\n</details>"
 
 
 def plain(text: str) -> str:
-    """Text that says itself, whatever it has in it or begins with; on one line."""
+    """Returns text that Markdown shows unchanged, with any content; on one line."""
     return _BEGINS.sub(r"\1\\\2", " ".join(_MARKUP.sub(r"\\\1", text).split()))
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[int] = ()) -> str:
-    """A table; cells are Markdown already, the columns `right` are set flush right."""
+    """Returns a table; cells are Markdown already, the columns `right` are set flush right."""
     rule = ["---:" if place in right else "---" for place in range(len(head))]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *rows))
 
@@ -40,12 +40,12 @@ class Summary:
         self.parts: list[str] = [part for part in parts if part]
 
     def add(self, part: str) -> None:
-        """A further paragraph, if it says anything."""
+        """Adds a further paragraph, unless it is empty."""
         if part:
             self.parts.append(part)
 
     def text(self, most: int = MOST_BYTES) -> str:
-        """All of it; past `most` bytes it is cut between lines, and says so."""
+        """Returns all of it; past `most` bytes it is cut between lines, with a remark."""
         whole = "\n\n".join(self.parts) + "\n"
         if len(whole.encode()) <= most:
             return whole
@@ -66,8 +66,8 @@ class Summary:
         return "\n".join(kept) + _CUT
 
     def write(self, file: Path, environment: Mapping[str, str] | None = None) -> None:
-        """Into a file: whole, or, where it is the job's own that GitHub reads (``$GITHUB_STEP_SUMMARY``), to
-        which earlier commands of the step wrote, behind what is there.
+        """Writes it into a file: as a whole, or, for the job's own that GitHub reads
+        (``$GITHUB_STEP_SUMMARY``), to which earlier commands of the step wrote, after the present text.
 
         Raises:
             OSError: if it cannot be written.

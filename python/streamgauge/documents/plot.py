@@ -11,7 +11,7 @@ __all__ = ["PlottedInterval", "interval_plot"]
 _HALF = 20
 """Cells on either side of zero."""
 _LEAST, _MOST = 2.0, 8.0
-"""Units to each side at least and at most: what is far out shrinks no other."""
+"""Least and most units to each side: an outlier shrinks no other."""
 
 
 @dataclass(frozen=True)
@@ -27,15 +27,15 @@ class PlottedInterval:
 def interval_plot(
     lines: Sequence[PlottedInterval], *, left: str, right: str, shaded: float = 0.0
 ) -> list[str]:
-    """A line each, about zero; what lies further out than the picture is wide ends in an arrow.
+    """Returns a line each, about zero; a value beyond the picture's width ends in an arrow.
 
     Characters are of WGL4, which fixed-width fonts have at one width.
 
     Args:
         lines: from above.
-        left: what negative values say.
-        right: what positive ones say.
-        shaded: to so many units on either side of zero the ground is shaded; 0 for none.
+        left: meaning of negative values.
+        right: meaning of positive ones.
+        shaded: to this many units on either side of zero the ground is shaded; 0 for none.
     """
     if not lines:
         return []

@@ -1,4 +1,4 @@
-"""Addresses that collide with nobody's, also where links lie within links and beside each other.
+"""Addresses that collide with no other's, also where links lie within links and beside each other.
 
 A link takes a block of addresses. Its own two ends use the first of them, and links inside it take their
 blocks from the rest, so that the far end reaches all of them by one route. Which block a namespace may take
@@ -23,7 +23,7 @@ PROTOCOL = 83
 _POOLS = (IPv4Network("100.64.0.0/10"), IPv4Network("10.0.0.0/8"))
 """Shared address space (RFC 6598) first: few machines have it on an interface. Then private addresses."""
 _PREFIXES = (15, 20, 24, 27, 30)
-"""Of a link at top level, of one inside it, and so on."""
+"""Prefixes of a link at top level, of one inside it, and so on."""
 
 
 @dataclass(frozen=True)
@@ -34,17 +34,18 @@ class AddressBlock:
 
     @property
     def near(self) -> str:
-        """The far end's own address, seen from the command: the server's."""
+        """Returns the far end's own address, seen from the command: the server's."""
         return str(self.network[1])
 
     @property
     def client(self) -> str:
-        """The command's own address."""
+        """Returns the command's own address."""
         return str(self.network[2])
 
 
 def fresh_block() -> AddressBlock:
-    """For a link whose two ends are namespaces of its own: nobody else sees its addresses."""
+    """Returns a block for a link with two namespaces of its own as ends: no other program sees its
+    addresses."""
     return AddressBlock(next(_POOLS[0].subnets(new_prefix=_PREFIXES[0])))
 
 
@@ -58,21 +59,25 @@ class Routes:
     def read(cls) -> Routes:
         """As they are now."""
         done = subprocess.run(
-            ["ip", "-j", "-4", "route", "show", "table", "all"], capture_output=True, text=True, check=False
+            ["ip", "-j", "-4", "route", "show", "table", "all"],
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
         )
         if done.returncode != 0:
             raise CannotRunError(f"cannot read this machine's routes: {done.stderr.strip()}; see `ip route`.")
         return cls(json.loads(done.stdout or "[]"))
 
     def inside(self) -> IPv4Network | None:
-        """The block of the link that we are inside; None outside of all."""
+        """Returns the block of the link that we are inside; None outside of all."""
         for entry in self._entries:
             if entry.get("type") == "blackhole" and str(entry.get("protocol")) == str(PROTOCOL):
                 return IPv4Network(entry["dst"])
         return None
 
     def local(self) -> list[str]:
-        """The addresses of this namespace that others can reach."""
+        """Returns the addresses of this namespace that others can reach."""
         return sorted(
             {
                 entry["dst"]
@@ -82,7 +87,7 @@ class Routes:
         )
 
     def free(self) -> Iterator[AddressBlock]:
-        """Blocks for a link whose far end is this namespace, the best first.
+        """Yields blocks for a link with this namespace as its far end, the best first.
 
         Raises CannotRunError if links are nested more deeply than there are addresses for.
         """

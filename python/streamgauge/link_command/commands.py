@@ -20,14 +20,15 @@ _OFFLOADS = " ".join(f"{feature} off" for feature in ("tso", "gso", "gro", "tx",
 
 def inside(engine: str, block: AddressBlock, *, ids: tuple[int, int] | None, fresh: bool,
            routes: Sequence[str], socket: int, config: str) -> str:  # fmt: skip
-    """The sandbox's whole work: namespaces, hand-over, and, once the launcher says so, the emulator.
+    """Returns the sandbox's whole work: namespaces, hand-over, and, at the launcher's signal, the emulator.
 
     Args:
         engine: the executable.
         block: the link's addresses.
         ids: user and group that the command has, if it gets a user namespace of its own.
         fresh: whether the far end is a namespace of ours; else the launcher brings the interface `server`
-        here. routes: destinations that the client reaches through the far end, besides its address.
+            here.
+        routes: destinations that the client reaches through the far end, besides its address.
         socket: where the descriptors go.
         config: the emulator's configuration file.
     """
@@ -45,7 +46,7 @@ def inside(engine: str, block: AddressBlock, *, ids: tuple[int, int] | None, fre
         lines += [*_end(quoted, "server", "eth0", []), *_batch(["-n", "server"], _near("eth0", block))]
     return "\n".join([
         *lines,
-        # The launcher's first line. What follows it is for the emulator.
+        # The launcher's first line. The rest is for the emulator.
         "read -r go",
         "for f in server client; do",
         "  [ ! -e /proc/sys/net/ipv6/conf/$f ] || echo 1 > /proc/sys/net/ipv6/conf/$f/disable_ipv6",
@@ -57,13 +58,13 @@ def inside(engine: str, block: AddressBlock, *, ids: tuple[int, int] | None, fre
 
 
 def caller_end(interface: str, block: AddressBlock, router: str, *, forwards: bool) -> str:
-    """The far end in the caller's own namespace.
+    """Returns the far end in the caller's own namespace.
 
     Args:
-        interface: what it is to be called.
+        interface: its name.
         block: the link's addresses.
         router: a path of the sandbox's network namespace.
-        forwards: whether packets from the link may go on to elsewhere.
+        forwards: whether packets from the link may be forwarded elsewhere.
     """
     pair = f"link add {interface} address {NEAR_MAC} type veth peer name server netns {router}"
     return "\n".join([
@@ -83,7 +84,7 @@ def _client(block: AddressBlock, routes: Sequence[str]) -> Iterable[str]:
     yield f"address add {block.client}/32 dev eth0"
     yield f"neighbour replace {block.near} lladdr {NEAR_MAC} dev eth0 nud permanent"
     yield f"route add {block.near}/32 dev eth0 src {block.client}"
-    # Links inside this one take their addresses from here; what none of them has goes nowhere.
+    # Links inside this one take their addresses from here; all others are dropped.
     yield f"route add blackhole {block.network} proto {PROTOCOL}"
     for destination in routes:
         yield f"route add {destination} via {block.near} dev eth0 src {block.client}"
@@ -108,7 +109,7 @@ def _settle(interface: str, more: Sequence[str]) -> list[str]:
 
 
 def _end(engine: str, namespace: str, interface: str, more: Sequence[str]) -> list[str]:
-    """`_settle` in a namespace of the sandbox."""
+    """Runs `_settle` in a namespace of the sandbox."""
     script = "\n".join([
         "set -e",
         # A user's command may listen where root's could.

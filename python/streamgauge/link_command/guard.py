@@ -1,7 +1,7 @@
-"""Undoes what we leave in the caller's world, also when we are killed.
+"""Undoes our changes in the caller's world, also when we are killed.
 
-A shell that waits for the end of a pipe whose other end only we hold. The kernel closes it whichever way we
-end.
+A shell that waits for the end of a pipe with the other end in our hands alone. The kernel closes it at any
+kind of our end.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ __all__ = ["Guard", "removal"]
 
 
 def removal(folder: Path) -> str:
-    """A shell line that removes a folder."""
+    """Returns a shell line that removes a folder."""
     quoted = shlex.quote(str(folder))
-    # Whoever dies with us may still be writing there: once more, a little later.
+    # A process that dies with us may still be writing there: once more, a little later.
     return f"rm -rf -- {quoted}; [ ! -e {quoted} ] || {{ sleep 1; rm -rf -- {quoted}; }}"
 
 

@@ -1,4 +1,4 @@
-"""A way out of the machine for a link whose far end is the caller's own namespace, and its undoing.
+"""A route out of the machine for a link with the caller's own namespace as its far end, and its undoing.
 
 Two things are needed, and only these are done: the command's addresses are shown as the machine's own
 (masquerading, in one nftables table), and the interface towards the outside may forward, if it might not
@@ -27,7 +27,7 @@ __all__ = ["Internet", "check_internet", "table"]
 
 _TABLE = "streamgauge_link_"
 _CHANGED = "_fwd"
-"""Ends the name of a table whose link let an interface forward that did not before."""
+"""Ends the name of a table of a link that switched on an interface's forwarding."""
 
 
 def _tools() -> dict[str, str]:
@@ -49,7 +49,8 @@ def _outward() -> list[str]:
     said = subprocess.run(
         ["ip", "-j", "-4", "route", "show", "default"],
         capture_output=True,
-        text=True,
+        encoding="utf-8",
+        errors="replace",
         check=False,
         env=_tools(),
     ).stdout
@@ -57,7 +58,8 @@ def _outward() -> list[str]:
 
 
 def table(name: str, block: AddressBlock, interface: str, opened: Sequence[str]) -> str:
-    """The nftables table: masquerading, and no more forwarding on `opened` interfaces than the link needs."""
+    """Returns the nftables table: masquerading, and no more forwarding on `opened` interfaces than the link
+    needs."""
     rules = [
         f"table ip {name} {{ flags owner;",
         "chain out { type nat hook postrouting priority srcnat; policy accept;",
@@ -76,7 +78,7 @@ class Internet:
     """The way out, open until `close`."""
 
     def __init__(self, block: AddressBlock, interface: str) -> None:
-        """Opens it for a link of these addresses whose far end is `interface`.
+        """Opens it for a link of these addresses with `interface` as its far end.
 
         Raises CannotRunError, with the remedy, if the kernel or the rights do not allow it.
         """
@@ -92,7 +94,8 @@ class Internet:
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             start_new_session=True,
             env=_tools(),
         )
@@ -116,7 +119,7 @@ class Internet:
             if self._nft.poll() is not None or time.monotonic() > until:
                 self.close()
                 raise CannotRunError(
-                    "--internet: nft cannot set up masquerading here; it needs root, nft 1.0 or later and a "
+                    "--internet: nft cannot set up masquerading here. It needs root, nft 1.0 or later and a "
                     "kernel with nf_tables and nft_masq (try `nft list ruleset`)."
                 )
             time.sleep(0.005)
@@ -138,6 +141,11 @@ class Internet:
 def _tables() -> list[str]:
     """Names of the tables for IPv4."""
     said = subprocess.run(
-        ["nft", "list", "tables", "ip"], capture_output=True, text=True, check=False, env=_tools()
+        ["nft", "list", "tables", "ip"],
+        capture_output=True,
+        encoding="utf-8",
+        errors="replace",
+        check=False,
+        env=_tools(),
     )
     return [line.split()[-1] for line in said.stdout.splitlines() if line.strip()]

@@ -1,4 +1,4 @@
-"""The whole of ``streamgauge link``: from what was asked to the command's own exit status."""
+"""The whole of ``streamgauge link``: from the request to the command's own exit status."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from streamgauge.link_command.guard import Guard, removal
 from streamgauge.link_command.internet import Internet, check_internet
 from streamgauge.link_command.names import files_to_show, name_servers
 from streamgauge.link_command.options import LinkRequest
-from streamgauge.link_command.record import SHORTEST_NS, finish, longest_s, plan_of
+from streamgauge.link_command.record import SHORTEST_NS, finish, longest_s, plan_of, scenario_of
 from streamgauge.link_command.running import (
     CommandServer,
     Ended,
@@ -31,12 +32,18 @@ from streamgauge.link_command.running import (
     run_command,
 )
 from streamgauge.link_command.testbed import Far, Testbed, may_use_own_network
+from streamgauge.live.beginning import session_for
+from streamgauge.live.saving import as_yaml
+from streamgauge.live.session import LiveSession
+from streamgauge.live.showing import check, shown
+from streamgauge.scenario.path.changes import changes_of
 from streamgauge.terminal import tell
 
 __all__ = ["run_link"]
 
 TOOLS = {"ip": "iproute2", "ethtool": "ethtool"}
 START_LEAD_NS = 5_000_000
+NO_SERVER = "The link had no --server: name in flows.command.system.server what is to run there."
 NO_WAY_OUT = (
     "the far side is empty, and only ping is answered there: an ordinary user's link leads neither to this "
     "machine nor to the internet; --server 'CMD' runs a server on it"
@@ -46,11 +53,14 @@ NO_WAY_OUT = (
 def run_link(request: LinkRequest, *, as_json: bool = False, quiet: bool = False) -> int:
     """Runs the command in the link and returns its exit status.
 
-    The summary goes to stderr: stdout is the command's. Raises StreamGaugeError for what cannot be done;
-    whatever happens, nothing of the link outlives the call.
+    The summary is printed on stderr: stdout is the command's. Raises StreamGaugeError for impossible
+    requests; in every case, nothing of the link outlives the call.
     """
     request.check()
     far = _far(request)
+    if request.live is not None:
+        check(request.live)
+        request = replace(request, path=request.path.model_copy(update={"changes": ()}))
     executable = engine()
     for program, package in TOOLS.items():
         if shutil.which(program, path=search_path()) is None:
@@ -70,8 +80,13 @@ def run_link(request: LinkRequest, *, as_json: bool = False, quiet: bool = False
     with ExitStack() as stack:
         stack.enter_context(link_lock())
         folder, record = _folders(request, stack)
+        session = None if request.live is None else _session(request, far, plan, remark)
+        passed_on: tuple[int, ...] = ()
+        if session is not None:
+            stack.callback(session.close)
+            passed_on = (session.theirs.fileno(),)
         testbed = stack.enter_context(
-            Testbed(engine=executable, folder=folder, far=far, internet=request.internet)
+            Testbed(engine=executable, folder=folder, far=far, internet=request.internet, passed_on=passed_on)
         )
         testbed.start(
             {
@@ -80,11 +95,32 @@ def run_link(request: LinkRequest, *, as_json: bool = False, quiet: bool = False
                 "fifo_priority": 50,
                 "capture": request.capture is not None,
                 "interfaces": {"server": "server", "client": "client", "cross": None},
+                "live_fd": passed_on[0] if passed_on else None,
             }
         )
+        if session is not None and request.live is not None:
+            session.theirs.close()
+            session.start()
+            stack.enter_context(shown(session, request.live, remark))
         ended, measured = _use(request, testbed, plan, record, stack, remark)
+        if session is not None:
+            duration_ns = round(measured["link"]["duration_s"] * 1e9)
+            changes = changes_of(measured["link"]["steered"], duration_ns)
+            request = replace(request, path=request.path.model_copy(update={"changes": changes}))
+            plan = plan_of(request, far, measured["link"]["duration_s"])
         _report(request, testbed, plan, record, ended, measured, as_json=as_json, quiet=quiet)
     return ended.status
+
+
+def _session(request: LinkRequest, far: str, plan: dict[str, Any], remark: Any) -> LiveSession:
+    """Returns the session of the link for a page or a terminal."""
+
+    def scenario(changed: list[dict[str, Any]], until_ns: int) -> str:
+        path = request.path.model_copy(update={"changes": changes_of(changed, until_ns + 1)})
+        said = scenario_of(replace(request, path=path), far, max(until_ns, 1) / 1e9)
+        return as_yaml(said, head="" if far == "server" else NO_SERVER)
+
+    return session_for(plan, title=request.title, mode="emu", scenario=scenario, say=remark)
 
 
 def _far(request: LinkRequest) -> Far:
@@ -96,13 +132,13 @@ def _far(request: LinkRequest) -> Far:
         return "caller"
     if request.internet:
         raise CannotRunError(
-            "--internet: only root may let packets out of this machine; run as root, or use --server."
+            "--internet: packets leave this machine only as root; run as root, or use --server."
         )
     return "empty"
 
 
 def _folders(request: LinkRequest, stack: ExitStack) -> tuple[Path, Path]:
-    """A folder of our own and the record's in it; beside --log's, so that it can be renamed."""
+    """Returns a folder of our own and the record's in it; beside --log's, so that it can be renamed."""
     parent = None
     if request.log is not None:
         parent = request.log.absolute().parent
@@ -134,9 +170,7 @@ def _use(
     environment = _environment(request, testbed)
     show = files_to_show(testbed.folder, servers=servers)
     if request.internet and not servers:
-        remark(
-            "this machine asks a name server of its own, which the path does not reach: names stay unknown"
-        )
+        remark("this machine's name server is local, and the path does not reach it: names stay unknown")
     before = testbed.received_packets()
     t0 = time.monotonic_ns() + START_LEAD_NS
     t0_realtime = time.time_ns() + START_LEAD_NS
@@ -152,7 +186,7 @@ def _use(
         while (answer := testbed.emulator.poll()) is not None:
             if answer.get("event") == "stopped":
                 raise TrialBrokenError(
-                    "the link ended before the command did "
+                    "the link ended before the command "
                     f"(it lasts {longest_s(request.path):.0f} s at most); run it again."
                 )
 
@@ -182,11 +216,11 @@ def _sleep_until(at_ns: int) -> None:
 
 
 def _environment(request: LinkRequest, testbed: Testbed) -> dict[str, str]:
-    """The caller's, with where the ends are."""
+    """Returns the caller's, with where the ends are."""
     environment = dict(os.environ)
     far_most = environment.get("STREAMGAUGE_SERVER") if testbed.nested else None
     environment |= {
-        # Of links inside each other the far end of the outermost: that is where a server is.
+        # With links inside each other, the far end of the outermost: the server is there.
         "STREAMGAUGE_SERVER": far_most or testbed.block.near,
         "STREAMGAUGE_GATEWAY": testbed.block.near,
         "STREAMGAUGE_CLIENT": testbed.block.client,

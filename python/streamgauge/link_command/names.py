@@ -1,8 +1,8 @@
 """How names are found inside a link: /etc/resolv.conf and /etc/nsswitch.conf as the command sees them.
 
-Name servers that are asked through a Unix socket (systemd-resolved, nscd) would carry a question around the
-link and out of the machine, since such sockets know no network namespaces. So names come from files and,
-where the link leads out of the machine, from name servers that are reached through it.
+Name servers behind a Unix socket (systemd-resolved, nscd) would carry a question around the link and out of
+the machine, since such sockets ignore network namespaces. Names are therefore from files and, where the link
+leads out of the machine, from name servers that are reached through it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def name_servers(resolv: Path = _RESOLV, upstream: Path = _UPSTREAM) -> list[str
     """IPv4 name servers of this machine that are not the machine itself, in order.
 
     Args:
-        resolv: what the machine's programs read.
+        resolv: the file that the machine's programs read.
         upstream: read instead if `resolv` names the machine itself, as systemd-resolved does.
     """
     said = _servers(resolv)
@@ -43,12 +43,12 @@ def _servers(file: Path) -> list[IPv4Address]:
 
 
 def files_to_show(folder: Path, *, servers: list[str]) -> list[tuple[Path, Path]]:
-    """Writes the command's versions into `folder`; pairs of a file and the file that it stands in for."""
+    """Writes the command's versions into `folder`; returns pairs of a file and the file that it replaces."""
     pairs = []
     if _RESOLV.exists():
         lines = ["# by streamgauge link"]
         lines += [f"nameserver {server}" for server in servers]
-        # Without a line glibc asks 127.0.0.1, where nobody listens in here: names fail at once.
+        # Without a line glibc asks 127.0.0.1, where no server listens in here: names fail at once.
         shown = folder / "resolv.conf"
         shown.write_text("\n".join(lines) + "\n", encoding="ascii")
         pairs.append((shown, _RESOLV))

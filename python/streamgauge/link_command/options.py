@@ -1,4 +1,4 @@
-"""What ``streamgauge link`` was asked, checked before anything starts."""
+"""The request to ``streamgauge link``, checked before anything starts."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 
 from streamgauge.errors import CannotRunError, ScenarioError, StreamGaugeError
+from streamgauge.live.showing import LiveAsked
 from streamgauge.scenario.path import Path as NetworkPath
 
 __all__ = ["CannotExecuteError", "LinkRequest"]
@@ -41,9 +42,11 @@ class LinkRequest:
     capture: Path | None = None
     preflight: bool = True
     drain: bool = True
+    #: How the link is shown while it lasts.
+    live: LiveAsked | None = None
 
     def check(self) -> None:
-        """Raises StreamGaugeError for what cannot be done."""
+        """Raises StreamGaugeError for impossible requests."""
         if not self.command:
             raise ScenarioError("no command; expected such as 'streamgauge link --down ... -- curl URL'")
         if self.server is not None and not self.server.strip():
@@ -72,14 +75,14 @@ class LinkRequest:
 
     @cached_property
     def id(self) -> str:
-        """The scenario's id, another each time: no two links are repetitions of one experiment."""
+        """Returns the scenario's id, another each time: no two links are repetitions of one experiment."""
         slug = "_".join(re.findall(r"[a-z0-9]+", Path(self.command[0]).name.lower())) or "command"
         now = time.time_ns() // 10**6
         return f"link/{slug}-{time.strftime('%Y%m%dt%H%M%S', time.gmtime(now // 1000))}_{now % 1000:03}"
 
     @property
     def title(self) -> str:
-        """The command in one line."""
+        """Returns the command in one line."""
         line = shlex.join(self.command)
         return line if len(line) <= 120 else f"{line[:117]}..."
 

@@ -13,7 +13,7 @@ _OF_A_RATE = ("rate", "trace", "csv")
 
 
 def path_of(*, down: str | None, up: str | None, preset_name: str | None, trace: File | None) -> Path:
-    """The path; a plain wire where nothing is said. A preset gives what the texts leave open.
+    """Returns the path; a plain wire by default. A preset supplies the parts that the texts leave open.
 
     Raises ScenarioError that begins with the option at fault.
     """
@@ -36,19 +36,19 @@ def _keys(text: str) -> list[str]:
 
 
 def _over(base: Direction, text: str | None, source: str) -> Direction:
-    """`base` with what `text` says in its place."""
+    """Returns `base` with the values of `text` in its place."""
     if text is None:
         return base
     if base.stages:
         raise ScenarioError(
-            f"{source}: the preset's direction is a chain of named stages, which a line cannot change; "
-            "give the whole direction without --preset, or write a scenario"
+            f"{source}: the preset's direction is a chain of named stages, which a line cannot change. "
+            "Give the whole direction without --preset, or write a scenario."
         )
     return direction_of_text(text, source=source, base=None if base.stages is not None else base)
 
 
 def label_of(*, down: str | None, up: str | None, preset_name: str | None, trace: File | None) -> str:
-    """The path in the caller's own few words, as prompts show it."""
+    """Returns the path in the caller's own few words, as prompts show it."""
     if trace is not None:
         down = f"{down}, trace {trace.name}" if down and down.strip() else f"trace {trace.name}"
     same = [down] if down == up else [f"{name} {text}" for name, text in (("down", down), ("up", up)) if text]

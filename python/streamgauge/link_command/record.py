@@ -1,4 +1,4 @@
-"""The record of a link: that of a trial whose one flow is the command."""
+"""The record of a link: that of a trial with the command as its one flow."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from streamgauge.units import Time
 
 __all__ = ["LONGEST_S", "SHORTEST_NS", "finish", "longest_s", "plan_of", "scenario_of"]
 
-LONGEST_S = 30 * 24 * 3600
-"""A link lasts at most so long; the emulator wants to know an end."""
+LONGEST_S = 10 * 24 * 3600
+"""Longest link: the emulator needs an end, and a scenario has 10,000,000 samples at most."""
 MOST_STEPS = 36_000
-"""Of a rate that a trace tells, which the plan repeats until its end."""
+"""Steps of a trace's rate, which the plan repeats until its end."""
 SHORTEST_NS = 10_000_000
-"""And at least so long: metrics have samples of 1 ms and more."""
+"""Shortest link: metrics have samples of 1 ms and more."""
 
 
 def scenario_of(request: LinkRequest, far: str, duration_s: float) -> Scenario:
-    """The link as a scenario: its path, and one flow with the two commands."""
+    """Returns the link as a scenario: its path, and one flow with the two commands."""
     server = request.server or ("nothing" if far == "empty" else "the caller's own namespace")
     duration_ns = max(SHORTEST_NS, round(duration_s * 1e9))
     # Ten samples at least, two a second in the long run.
@@ -60,7 +60,7 @@ def scenario_of(request: LinkRequest, far: str, duration_s: float) -> Scenario:
 
 
 def _refused(error: ValidationError) -> ScenarioError:
-    """What only a whole scenario shows to be wrong, such as a limit in BDP of a path without delay."""
+    """Returns errors that only a whole scenario reveals, such as a limit in BDP of a path without delay."""
     problem = problems_of(error)[0]
     key = [str(part) for part in problem.path]
     option = f"--{key[1]}" if key[:1] == ["path"] and len(key) > 1 else None
@@ -70,7 +70,8 @@ def _refused(error: ValidationError) -> ScenarioError:
 
 
 def longest_s(path: Path) -> float:
-    """How long a link may last, s: `LONGEST_S`, or as long as `MOST_STEPS` of a trace of rates take."""
+    """Returns how long a link may last, s: `LONGEST_S`, or as long as `MOST_STEPS` of a trace of rates
+    take."""
     longest = float(LONGEST_S)
     for direction in (path.down, path.up):
         for _, link in direction.bottlenecks():
@@ -82,9 +83,9 @@ def longest_s(path: Path) -> float:
 
 
 def plan_of(request: LinkRequest, far: str, duration_s: float | None = None) -> dict[str, Any]:
-    """The plan of a link that lasts so long; if left out, as long as it may, which the emulator runs.
+    """Returns the plan of a link of this duration; by default the longest possible, which the emulator runs.
 
-    It says nothing of TCP: that is the machine's, as no route of a link sets any."""
+    It has no TCP settings: those are the machine's, as no route of a link sets any."""
     lasting = longest_s(request.path) if duration_s is None else duration_s
     plan = lower(scenario_of(request, far, lasting), "emu", request.seed)
     for flow in plan["flows"]:
@@ -102,7 +103,7 @@ def finish(
     validity: Mapping[str, Any],
     provenance: Mapping[str, Any],
 ) -> None:
-    """Writes what makes `directory`, which has the packets, a whole record with its metrics."""
+    """Makes `directory`, which has the packets, a whole record with its metrics."""
     from streamgauge.campaign.stored import save_metrics
     from streamgauge.metrics import compute
     from streamgauge.record import Record, finish_trial, write_events

@@ -1,4 +1,4 @@
-"""The command in the link: started, watched, drained, and what it and the emulator said."""
+"""The command in the link: started, watched, drained, with its messages and the emulator's."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ def preflight(testbed: Testbed, plan: Mapping[str, Any]) -> dict[str, Any]:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        text=True,
+        encoding="utf-8",
+        errors="replace",
         start_new_session=True,
     )
     said, error = measuring.communicate()
@@ -106,7 +107,7 @@ class CommandServer:
         return f"the server listens nowhere after {SERVER_READY_S:g} s; the command starts without it"
 
     def stop(self) -> None:
-        """Asks it to end; what does not goes with the sandbox."""
+        """Asks it to end; the sandbox's end kills the rest."""
         if self._popen.poll() is None and self._pid:
             with suppress(ProcessLookupError):
                 os.kill(self._pid, signal.SIGTERM)
@@ -125,13 +126,13 @@ def _lines(file: str) -> list[str]:
 
 
 def _is_open(line: str) -> bool:
-    """A line of /proc/net/tcp or udp: a listener, or any UDP socket."""
+    """Returns a line of /proc/net/tcp or udp: a listener, or any UDP socket."""
     fields = line.split()
     return len(fields) > 3 and fields[3] in ("0A", "07", "01") and fields[0] != "sl"
 
 
 def _told(read: int) -> int:
-    """The process id that `enter` writes; 0 if it ended first."""
+    """Returns the process id that `enter` writes; 0 if it ended first."""
     with os.fdopen(read) as pipe:
         return int(pipe.readline() or 0)
 
@@ -164,7 +165,7 @@ def run_command(
         os.close(write)
         pid = _told(read)
         if pid == 0:
-            # It has said why on stderr, which is ours too.
+            # It has printed the reason on stderr, which is ours too.
             raise TrialBrokenError(
                 f"the command could not enter the link (status {popen.wait()}); see above."
             )
@@ -197,7 +198,7 @@ def _passing_on(pid: int) -> Iterator[None]:
     before: dict[int, Any] = {}
     for name in _PASSED_ON:
         number = getattr(signal, name)
-        # Whoever started us with a signal ignored meant the command too.
+        # A caller that started us with a signal ignored meant the command too.
         if signal.getsignal(number) is not signal.SIG_IGN:
             before[number] = signal.signal(number, pass_on)
     try:
@@ -208,14 +209,13 @@ def _passing_on(pid: int) -> Iterator[None]:
 
 
 def _in_foreground() -> bool:
-    """Whether the terminal's signals reach us, and so the command, which is of our process group."""
+    """Returns whether the terminal's signals reach us, and so the command, which is of our process group."""
     try:
         terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError:
         return False
     try:
-        # A shell in the link has made a group of its own: what is typed there is for it alone, and reached
-        # us not.
+        # A shell in the link has made a group of its own: input there is for it alone, and did not reach us.
         return os.tcgetpgrp(terminal) == os.getpgrp()
     except OSError:
         return False
@@ -238,7 +238,8 @@ def _terminal() -> Iterator[None]:
 
 
 def drain_bound_s(plan: Mapping[str, Any]) -> float:
-    """How long what is inside the path may take to leave it, s: delays and full queues, at most 3 s."""
+    """Returns how long packets inside the path may take to leave it, s: delays and full queues, at most 3
+    s."""
     total = 0.05
     for direction in ("down", "up"):
         for stage in plan["path"][direction]:

@@ -1,4 +1,4 @@
-"""What a link did, in a few figures for each direction."""
+"""Results of a link, in a few figures for each direction."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _CAUSE_WORDS = {
 def summarise(directory: Path, plan: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Figures of each direction, from the record's packets. Bytes and rates count Ethernet bytes (IP + 14).
 
-    Throughput is what was delivered from the first packet's entry to the last one's exit, and utilisation the
-    bottleneck's share of what it could have sent in that time. Delays are one way, from entering the path to
-    leaving it. Keys with nothing behind them are null.
+    Throughput is the delivered data from the first packet's entry to the last one's exit, and utilisation the
+    bottleneck's share of its capacity in that time. Delays are one way, from entering the path to leaving it.
+    Keys with nothing behind them are null.
     """
     packets = pl.read_parquet(directory / "packets.parquet", hive_partitioning=False)
     packets = packets.filter(pl.col("flow") == _COMMAND)
@@ -114,7 +114,7 @@ def _percentiles(values: pl.Series) -> dict[str, float]:
 
 
 def in_words(figures: Mapping[str, Mapping[str, Any]], validity: Mapping[str, Any]) -> list[str]:
-    """The summary for a person, a line each."""
+    """Returns the summary for a person, a line each."""
     lines = []
     for direction, one in figures.items():
         if not one["entered_packets"]:

@@ -1,4 +1,4 @@
-"""A link's sandbox: made, entered, and gone with whoever made it."""
+"""A link's sandbox: made, entered, and removed with its maker."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from streamgauge.link_command.addresses import Routes, fresh_block
 __all__ = ["FLOW", "Far", "Testbed", "may_use_own_network"]
 
 Far = Literal["server", "caller", "empty"]
-"""What the far end is: a namespace with a server in it, the caller's own, or a namespace with nothing in
+"""Kind of the far end: a namespace with a server in it, the caller's own, or a namespace with nothing in
 it."""
 
 FLOW = "command"
@@ -36,14 +36,14 @@ _NS_GET_USERNS = 0xB701
 
 
 def _may(capability: int) -> bool:
-    """Whether we have a capability, over whatever it may be."""
+    """Returns whether we have a capability, over whatever it may be."""
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     effective = next(int(line.split()[1], 16) for line in lines if line.startswith("CapEff:"))
     return bool(effective >> capability & 1)
 
 
 def may_use_own_network() -> bool:
-    """Whether we may put an interface into the network namespace that we are in."""
+    """Returns whether we may put an interface into the network namespace that we are in."""
     if not _may(_NET_ADMIN):
         return False
     ours = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
@@ -72,11 +72,14 @@ class Space:
 class Testbed:
     """The namespaces of a link with its emulator, as a context manager: nothing of it outlives the block."""
 
-    def __init__(self, *, engine: Path, folder: Path, far: Far, internet: bool) -> None:
+    def __init__(
+        self, *, engine: Path, folder: Path, far: Far, internet: bool, passed_on: tuple[int, ...] = ()
+    ) -> None:
         self.engine = str(engine)
         self.folder = folder
         self.far = far
         self.internet = internet
+        self._passed_on = passed_on
         # Root of a container may be no more than a name.
         self.rootless = os.geteuid() != 0 or not _may(_SYS_ADMIN)
         self.block = fresh_block()
@@ -93,7 +96,7 @@ class Testbed:
         self.close()
 
     def start(self, config: dict[str, Any]) -> dict[str, Any]:
-        """Makes the namespaces and starts the emulator with `config`; what it says when it is ready.
+        """Makes the namespaces and starts the emulator with `config`; returns its message when it is ready.
 
         Raises CannotRunError if this machine does not let us.
         """
@@ -101,7 +104,7 @@ class Testbed:
         config["flows"], config["rest"] = [], FLOW
         file.write_text(json.dumps(config), encoding="utf-8")
         if self.far == "caller":
-            # From the look at what is free until it is taken.
+            # From the search for free addresses until one is taken.
             with address_lock():
                 own = Routes.read()
                 self.nested = own.inside() is not None
@@ -136,7 +139,7 @@ class Testbed:
                     "the link",
                     command,
                     self.folder / "link.log",
-                    pass_fds=(lifeline, theirs.fileno()),
+                    pass_fds=(lifeline, theirs.fileno(), *self._passed_on),
                     environment={**os.environ, "PATH": search_path()},
                 )
             os.close(lifeline)
@@ -151,7 +154,7 @@ class Testbed:
         """The sandbox ended before it was one."""
         code = self.emulator.popen.wait()
         said = (self.folder / "link.log").read_text(errors="replace").strip().splitlines()
-        # A usage error of the engine's own says what is wrong first, and a hint last.
+        # A usage error of the engine's own has the fault first, and a hint last.
         first = next((line for line in said if line.startswith("error:")), None)
         last = (first or said[-1]) if said else f"status {code}"
         if code == CannotRunError.exit_status:
@@ -159,7 +162,8 @@ class Testbed:
         raise TrialBrokenError(f"the link's network cannot be set up: {last}.")
 
     def _bring_to_caller(self) -> None:
-        """The far end's interface in our own namespace; it goes with the sandbox, where its other end is."""
+        """Moves the far end's interface into our own namespace; it disappears with the sandbox, which has its
+        other end."""
         router = self.spaces["sandbox"].net
         self.interface = f"{commands.INTERFACE}{os.getpid()}"
         script = commands.caller_end(
@@ -171,7 +175,8 @@ class Testbed:
         done = subprocess.run(
             ["/bin/sh", "-c", script],
             capture_output=True,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             check=False,
             pass_fds=(router,),
             env={**os.environ, "PATH": search_path()},
@@ -197,9 +202,9 @@ class Testbed:
             where: the namespace.
             command: the command.
             tell: its process id is written there.
-            show: files of ours and those that they stand in for.
+            show: files of ours and those that they replace.
             trusted: one of our own tools, with the sandbox's rights and with the descriptors of all
-            namespaces.
+                namespaces.
             outlives: with ``trusted``, it does not end with the sandbox, which ends with the emulator.
             popen: for subprocess.Popen.
         """
@@ -230,12 +235,22 @@ class Testbed:
         return subprocess.Popen([*parts, "--", *command], pass_fds=sorted(fds), **popen)
 
     def read(self, where: str, *files: str) -> str:
-        """What files of /proc say in a namespace. Raises TrialBrokenError if they cannot be read there."""
+        """Returns the contents of files of /proc in a namespace. Raises TrialBrokenError if they cannot be
+        read there."""
         if where == "caller":
             return "".join(Path(file).read_text(encoding="ascii") for file in files)
         pipe = subprocess.PIPE
         command = ["cat", *files]
-        reader = self.enter(where, command, trusted=True, outlives=True, stdout=pipe, stderr=pipe, text=True)
+        reader = self.enter(
+            where,
+            command,
+            trusted=True,
+            outlives=True,
+            stdout=pipe,
+            stderr=pipe,
+            encoding="utf-8",
+            errors="replace",
+        )
         text, said = reader.communicate()
         if reader.returncode:
             why = said.strip() or f"status {reader.returncode}"
@@ -243,7 +258,7 @@ class Testbed:
         return str(text)
 
     def received_packets(self) -> dict[str, int]:
-        """What the interfaces at the two ends count by themselves."""
+        """Returns the own counts of the interfaces at the two ends."""
         far = "caller" if self.far == "caller" else "server"
         return {
             "client": _received(self.read("client", "/proc/net/dev"), "eth0"),
@@ -251,11 +266,11 @@ class Testbed:
         }
 
     def received_packets_since(self, before: Mapping[str, int]) -> dict[str, int]:
-        """The same, from an earlier look on."""
+        """Returns the same, from an earlier look on."""
         return {end: count - before[end] for end, count in self.received_packets().items()}
 
     def path_of(self, where: str) -> str:
-        """The network namespace `where` as a path, for a trusted tool."""
+        """Returns the network namespace `where` as a path, for a trusted tool."""
         return "/proc/self/ns/net" if where == "caller" else f"/proc/self/fd/{self.spaces[where].net}"
 
     def close(self) -> None:

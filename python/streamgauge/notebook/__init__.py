@@ -1,4 +1,4 @@
-"""The Python face, for notebooks and scripts: `import streamgauge as sg` offers what stands here.
+"""The Python interface for notebooks and scripts: `import streamgauge as sg` offers these names.
 
 docs/notebook.md is the tour.
 """

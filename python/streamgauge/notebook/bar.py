@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 __all__ = ["ProgressBar", "words_of"]
 
 _QUIET_S = 1.0
-"""What takes less shows nothing."""
+"""Time below which no bar appears."""
 _EVERY_S = 0.2
 """A notebook keeps each update in its file while it runs, so they are not too many."""
 
 
 def words_of(told: Progress) -> str:
-    """``12 of 40 trials, 1 invalid, 0:35 left``."""
+    """Returns ``12 of 40 trials, 1 invalid, 0:35 left``."""
     said = [f"{told.done} of {told.total} trial{'' if told.total == 1 else 's'}"]
     if told.invalid:
         said.append(f"{told.invalid} invalid")
@@ -54,7 +54,7 @@ class ProgressBar:
             self._show.end()
 
     def update(self, told: Progress) -> None:
-        """Takes what the campaign tells."""
+        """Shows the campaign's progress."""
         if self._told is not None:
             self._told(told)
         now = time.monotonic()
@@ -66,14 +66,14 @@ class ProgressBar:
 
     @staticmethod
     def _shown() -> _Cell | _Terminal | None:
-        """Where a person sees it; None if nobody looks."""
+        """Returns the place where a user sees it; None if there is none."""
         if (display := _display()) is not None:
             return _Cell(display)
         return _Terminal() if sys.stderr.isatty() else None
 
 
 def _display() -> Any:
-    """IPython's `display`, if a notebook's kernel runs us. Whoever runs one has imported it."""
+    """Returns IPython's `display`, if a notebook's kernel runs us. A running kernel has imported it."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     return None if getattr(shell, "kernel", None) is None else sys.modules["IPython.display"].display

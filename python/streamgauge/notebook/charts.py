@@ -13,9 +13,9 @@ from streamgauge.report.chart import COLOURS, DASHES
 __all__ = ["REFERENCE", "WIDTH", "Chart", "data_of", "drawn", "lines", "palette"]
 
 WIDTH: Final = 640
-"""Of a chart's plot, in CSS pixels."""
+"""Width of a chart's plot, in CSS pixels."""
 REFERENCE: Final = "#777777"
-"""The colour of what is not measured but set: a link's capacity, a queue's limit."""
+"""The colour of set values, as opposed to measured ones: a link's capacity, a queue's limit."""
 _REFERENCE_DASH: Final = (6, 3)
 
 Chart = alt.LayerChart | alt.FacetChart
@@ -26,7 +26,7 @@ C = TypeVar("C", bound=alt.TopLevelMixin)
 
 
 class _Shown:
-    """How a notebook shows a chart while nobody has chosen one of Altair's renderers.
+    """Display of a chart in a notebook while none of Altair's renderers is selected.
 
     Altair's default loads Vega from the internet into each page, which leaves a page without it blank. A
     chart so shows itself as SVG, which every notebook, page and viewer draws as it is, and as a description
@@ -56,7 +56,8 @@ _KINDS: Mapping[type, type] = {alt.LayerChart: _Layers, alt.FacetChart: _Facets}
 
 
 def drawn(chart: C) -> C:
-    """The chart, shown as `_Shown` says; so is what Altair makes of it by ``properties`` and the like."""
+    """Returns the chart with the display of `_Shown`, which Altair's copies by ``properties`` and the like
+    keep."""
     # Altair takes every other assignment for a property of the chart.
     object.__setattr__(chart, "__class__", _KINDS[type(chart)])
     return chart
@@ -73,7 +74,7 @@ def data_of(rows: Iterable[Mapping[str, Any]]) -> alt.InlineData:
 
 
 def palette(names: Sequence[str], references: Sequence[str] = ()) -> tuple[list[str], list[list[int]]]:
-    """A colour and a dash for each name: so that lines survive printing in grey."""
+    """Returns a colour and a dash for each name: so that lines survive printing in grey."""
     colours, dashes = itertools.cycle(COLOURS), itertools.cycle(DASHES)
     found = [
         (REFERENCE, _REFERENCE_DASH) if name in references else (next(colours), next(dashes))
@@ -98,8 +99,8 @@ def lines(
 
     Args:
         rows: with ``time`` (s), ``median``, ``low``, ``high``, ``trials``, ``scenario`` and the column `by`.
-        by: the column that tells lines apart, such as ``flow`` or ``scenario``.
-        names: its values in order; those of ``references`` are what is set, not measured.
+        by: the column that distinguishes lines, such as ``flow`` or ``scenario``.
+        names: its values in order; those of ``references`` are set, not measured.
         panels: values of ``scenario`` that have a panel each, one below the other; one panel if empty.
         y: the axis' title, with its unit.
     """
@@ -151,6 +152,6 @@ def lines(
         title=None,
         header=alt.Header(labelAngle=0, labelOrient="top", labelAnchor="start", labelFontWeight="bold"),
     )
-    # What is faceted has no data of its own, or each panel would draw all of it.
+    # A faceted chart has no data of its own, or each panel would draw all of it.
     panel = alt.layer(band, line, width=WIDTH, height=height)
     return drawn(panel.facet(row=row, data=data, title=told))

@@ -31,11 +31,11 @@ class ComparedRuns(Comparison):
 
     @classmethod
     def of(cls, found: Comparison) -> Self:
-        """The same comparison."""
+        """Returns the same comparison."""
         return cls(**{one.name: getattr(found, one.name) for one in fields(found)})
 
     def frame(self) -> pl.DataFrame:
-        """A row a subject, scenario, mode and metric.
+        """Returns a row a subject, scenario, mode and metric.
 
         ``value`` with its 95 % interval (``low``, ``high``), ``difference`` to the baseline with its own, and
         ``margin`` are in the canonical ``unit`` (bit/s, s; a percentage is a fraction); ``verdict`` is
@@ -78,8 +78,8 @@ class ComparedRuns(Comparison):
         return pl.DataFrame(rows, schema_overrides=kinds)
 
     def plot(self, *metrics: str) -> Chart:
-        """Each metric's means with their 95 % intervals, a panel a metric, a row a subject, in the colour of
-        the verdict; as an Altair chart.
+        """Returns each metric's means with their 95 % intervals, a panel a metric, a row a subject, in the
+        colour of the verdict; as an Altair chart.
 
         Args:
             metrics: only these; all that are known if none is given.
@@ -93,7 +93,7 @@ class ComparedRuns(Comparison):
         return comparison_chart(self, metrics)
 
     def _blocks(self) -> list[tuple[str, list[list[str]]]]:
-        """What the table of each scenario and mode is called, and its rows."""
+        """Returns the title of each scenario's and mode's table, and its rows."""
         found = []
         for scenario in self.scenarios:
             for mode in self.modes:

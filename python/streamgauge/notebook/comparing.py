@@ -21,7 +21,7 @@ from streamgauge.scenario.values import nearest
 __all__ = ["compare_trials"]
 
 _SYSTEM: Final = "system"
-"""Subjects are what is under test."""
+"""Subjects are the systems under test."""
 _AS_IT_IS: Final = "as it is"
 """The subject in which an address was not set."""
 _ALL_MODES: Final = "sim and emu"
@@ -63,7 +63,7 @@ def compare_trials(
 
 
 def _subjects(trials: Sequence[LoadedTrial], by: str | None) -> tuple[str, dict[str, list[LoadedTrial]]]:
-    """By what trials of one campaign are told apart, if nobody says it the first that tells two apart; and
+    """Returns the key that distinguishes trials of one campaign, by default the first with two values; and
     each subject's trials."""
     addresses = list(dict.fromkeys(one.partition("=")[0] for trial in trials for one in trial.settings))
     ways = [_SYSTEM, "scenario", "mode", *addresses]
@@ -77,8 +77,8 @@ def _subjects(trials: Sequence[LoadedTrial], by: str | None) -> tuple[str, dict[
         if len(found) > 1:
             return way, found
     raise StreamGaugeError(
-        f"there is nothing to compare: by {' or '.join(tried)} these trials are one subject; by=... says "
-        f"what tells them apart, one of {', '.join(ways)}"
+        f"there is nothing to compare: by {' or '.join(tried)} these trials are one subject; by=... "
+        f"names their difference, one of {', '.join(ways)}"
     )
 
 
@@ -95,7 +95,7 @@ def _by(trials: Iterable[LoadedTrial], way: str) -> dict[str, list[LoadedTrial]]
 
 
 def _key(trial: LoadedTrial, way: str) -> str:
-    """What the trials of a subject have in common."""
+    """Returns the common key of the trials of a subject."""
     if way == "mode":
         return trial.mode
     if way == "scenario":
@@ -107,7 +107,7 @@ def _key(trial: LoadedTrial, way: str) -> str:
 
 
 def _varied(found: Mapping[str, Sequence[LoadedTrial]], by: str, flow: str | None) -> list[SubjectTrials]:
-    """The trials of subjects that are modes or values: those that are alike but for that share their
+    """Returns the trials of subjects that are modes or values: those that are alike but for that share their
     conditions."""
     cases: list[SubjectTrials] = []
     bases: dict[str, SubjectTrials] = {}
@@ -123,5 +123,5 @@ def _varied(found: Mapping[str, Sequence[LoadedTrial]], by: str, flow: str | Non
 
 
 def _rest(trial: LoadedTrial, by: str) -> str:
-    """The trial's scenario with what was set in it but for the address `by`."""
+    """Returns the trial's scenario with its settings but for the address `by`."""
     return named(trial.scenario, [one for one in trial.settings if one.partition("=")[0] != by])

@@ -72,7 +72,7 @@ def comparison_chart(found: Comparison, metrics: Sequence[str] = ()) -> Chart:
 
 
 def _title(found: Comparison) -> str:
-    """Who is compared where; of many how many."""
+    """Returns the compared subjects and the place; of many their number."""
     whom = " and ".join(found.subjects) if len(found.subjects) < 4 else f"{len(found.subjects)} subjects"
     where = found.scenarios[0] if len(found.scenarios) == 1 else f"{len(found.scenarios)} scenarios"
     return f"{whom}: {where}, {' and '.join(found.modes)}"
@@ -110,7 +110,7 @@ def _rows(found: Comparison, metrics: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _place(found: Comparison, subject: str, scenario: str, mode: str) -> str:
-    """What a row is called: by what there are several of."""
+    """Returns a row's name: by the keys that have several values."""
     several = [scenario] if len(found.scenarios) > 1 else []
     several += [mode] if len(found.modes) > 1 else []
     return ", ".join([*several, subject])

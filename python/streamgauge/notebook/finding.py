@@ -19,7 +19,7 @@ from streamgauge.scenario.problems import problems_of
 __all__ = ["Asked", "Scenarios", "load_scenario", "scenarios", "settings_of", "targets_of", "wanted"]
 
 Asked = str | Path | Scenario | Iterable[str | Path | Scenario]
-"""What to run: an id, a glob of ids, a file, a `Scenario`, or several of these."""
+"""Scenarios to run: an id, a glob of ids, a file, a `Scenario`, or several of these."""
 
 _GIVE: Final = "give an id, a glob of ids, a file or a Scenario"
 _MOST: Final = 60
@@ -56,11 +56,11 @@ class Scenarios(Sequence[Scenario]):
 
 
 def scenarios(pattern: str | Path = "*", *, set: Mapping[str, Any] | None = None) -> Scenarios:
-    """The scenarios of the catalogue that match a glob of ids, or those of a file.
+    """Returns the scenarios of the catalogue that match a glob of ids, or those of a file.
 
     Args:
         pattern: an id, a glob such as ``"today/demo-*"``, a family such as ``"hessler"``, or a file.
-        set: what is changed in each, such as ``{"path.down.rate": "2 Mbit/s"}``.
+        set: changes in each, such as ``{"path.down.rate": "2 Mbit/s"}``.
 
     Raises:
         ScenarioError: if there is none, or one makes no sense; with file, line and key.
@@ -69,10 +69,10 @@ def scenarios(pattern: str | Path = "*", *, set: Mapping[str, Any] | None = None
 
 
 def load_scenario(name: str | Path, *, set: Mapping[str, Any] | None = None) -> Scenario:
-    """One scenario, by its id or from a file that holds one; the arguments are those of `scenarios`.
+    """Returns one scenario, by its id or from a file that holds one; the arguments are those of `scenarios`.
 
     Raises:
-        ScenarioError: as `scenarios`, and if the name stands for several.
+        ScenarioError: as `scenarios`, and if the name matches several.
     """
     found = scenarios(name, set=set)
     if len(found) != 1:
@@ -82,8 +82,8 @@ def load_scenario(name: str | Path, *, set: Mapping[str, Any] | None = None) -> 
 
 
 def settings_of(changes: Mapping[str, Any] | None) -> list[str]:
-    """What is set, ``ADDRESS=VALUE`` as on the command line: text as it is, numbers, lists and the like as
-    YAML, quantities as they are written, None as null, which takes a key away.
+    """Returns the settings, ``ADDRESS=VALUE`` as on the command line: text as it is, numbers, lists and the
+    like as YAML, quantities as they are written, None as null, which removes a key.
 
     Raises:
         ScenarioError: if it is no mapping from addresses.
@@ -101,7 +101,7 @@ def settings_of(changes: Mapping[str, Any] | None) -> list[str]:
 def _written(value: Any) -> str:
     if isinstance(value, str):
         return value
-    # Quantities say themselves as a scenario's file would.
+    # Quantities are written as in a scenario's file.
     return json.dumps(value, default=str, ensure_ascii=False) if _is_plain(value) else str(value)
 
 
@@ -110,7 +110,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def targets_of(asked: Asked) -> list[str | Path | Scenario]:
-    """What is asked for, one by one.
+    """Returns the requested scenarios, one by one.
 
     Raises:
         ScenarioError: if it is nothing, or something else.
@@ -128,7 +128,7 @@ def targets_of(asked: Asked) -> list[str | Path | Scenario]:
 
 
 def wanted(asked: Asked, settings: Sequence[str]) -> list[Scenario]:
-    """Every scenario that is asked for, each id once, with the settings in it.
+    """Returns every scenario that is asked for, each id once, with the settings in it.
 
     Raises:
         ScenarioError: as `streamgauge.scenario.find`.
@@ -144,7 +144,7 @@ def wanted(asked: Asked, settings: Sequence[str]) -> list[Scenario]:
 
 
 def _set_in(scenario: Scenario, settings: Iterable[str]) -> Scenario:
-    """A scenario made in Python with the settings in it; its errors as those of a file."""
+    """Returns a scenario made in Python with the settings in it; its errors as those of a file."""
     for address, value, where in _assignments(settings):
         try:
             scenario = override(scenario, {address: value})

@@ -1,4 +1,4 @@
-"""Trials as polars frames in tidy form: a row an observation, whose it is in the first columns."""
+"""Trials as polars frames in tidy form: a row an observation, with its keys in the first columns."""
 
 from __future__ import annotations
 
@@ -45,25 +45,26 @@ _SERIES: Mapping[str, Any] = {
 
 
 def set_columns(trials: Iterable[LoadedTrial]) -> list[str]:
-    """The addresses that were set in any of the trials, such as ``path.down.rate``: a column each."""
+    """Returns the addresses that were set in any of the trials, such as ``path.down.rate``: a column each."""
     return list(dict.fromkeys(setting.partition("=")[0] for one in trials for setting in one.settings))
 
 
 def dimension_of(metric: str, subject: Measured | None = None) -> Dimension:
-    """A metric's dimension; of an event's values that in which the flow said them."""
+    """Returns a metric's dimension; for an event's values that of the flow's unit."""
     if isinstance(subject, FlowMetrics) and is_event(metric):
         return subject.dimension(metric)
     return named(metric).dimension
 
 
 def unit_of(metric: str, subject: Measured | None = None) -> str:
-    """The canonical unit of a metric: ``bit/s``, ``s``, ``bit``, ``packets``; ``1`` of shares and counts."""
+    """Returns the canonical unit of a metric: ``bit/s``, ``s``, ``bit``, ``packets``; ``1`` of shares and
+    counts."""
     dimension = dimension_of(metric, subject)
     return CANONICAL_UNITS.get(dimension, str(dimension))
 
 
 def trials_frame(trials: Sequence[LoadedTrial], replaced: Mapping[int, int]) -> pl.DataFrame:
-    """A row a trial; `replaced` has the seed that stands for a trial, by its place in `trials`."""
+    """Returns a row a trial; `replaced` has the seed that replaces a trial, by its place in `trials`."""
     about = {
         "why": ["; ".join(one.why) for one in trials],
         "replaces": pl.Series([one.replaces for one in trials], dtype=pl.Int64),
@@ -75,14 +76,15 @@ def trials_frame(trials: Sequence[LoadedTrial], replaced: Mapping[int, int]) -> 
 
 
 def _kept(trial: LoadedTrial) -> str:
-    """What ``--keep`` left of it: ``packets`` and all else, ``events`` and metrics, or ``metrics`` alone."""
+    """Returns the kept part of it by ``--keep``: ``packets`` and all else, ``events`` and metrics, or
+    ``metrics`` alone."""
     if trial.directory is None or not (trial.directory / EVENTS).exists():
         return "metrics"
     return "packets" if (trial.directory / PACKETS).exists() else "events"
 
 
 def _keys(trials: Sequence[LoadedTrial]) -> pl.DataFrame:
-    """Whose a row is, a row a trial; ``place`` is the trial's in `trials`."""
+    """Returns the key columns, a row a trial; ``place`` is the trial's in `trials`."""
     addresses = set_columns(trials)
     said = [dict(setting.split("=", 1) for setting in one.settings) for one in trials]
     return pl.DataFrame(
@@ -99,7 +101,7 @@ def _keys(trials: Sequence[LoadedTrial]) -> pl.DataFrame:
 
 
 def _told(trials: Sequence[LoadedTrial], rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows with their ``place``, with whose they are before them; in the order of the trials."""
+    """Returns rows with their ``place``, behind their key columns; in the order of the trials."""
     joined = _keys(trials).join(rows, on="place", how="inner", maintain_order="left_right")
     return joined.drop("place")
 
@@ -137,8 +139,8 @@ def measured(
 
 
 def _has_table(trial: LoadedTrial) -> bool:
-    """Whether its numbers are those of its ``metrics.parquet``: not where packets and events are there to
-    measure anew what an older version measured."""
+    """Returns whether its numbers are those of its ``metrics.parquet``: not where packets and events exist to
+    replace an older version's measurements."""
     folder = trial.directory
     if trial.held is not None or trial.damage is not None or folder is None or not (folder / FILE).exists():
         return False
@@ -160,7 +162,7 @@ def _empty(columns: Mapping[str, Any]) -> pl.DataFrame:
 
 
 def known(name: str) -> MetricName:
-    """A metric by its name. Raises StreamGaugeError if there is none."""
+    """Returns a metric by its name. Raises StreamGaugeError if there is none."""
     if not is_known(name):
         close = nearest(name, METRICS)
         remedy = f"did you mean '{close}'?" if close else f"there are {', '.join(METRICS)}"
@@ -175,14 +177,14 @@ def _no_such_flow(flow: str, flows: Iterable[str]) -> None:
 
 
 def _roles(trials: Sequence[LoadedTrial]) -> pl.DataFrame:
-    """The role of each flow of each trial: ``subject`` (under test) or ``rival`` (beside it).
+    """Returns the role of each flow of each trial: ``subject`` (under test) or ``rival`` (beside it).
 
-    Trials of one scenario, as it was run, have the same flows, so one of each says it.
+    Trials of one scenario, as it was run, have the same flows: one of each is enough.
     """
     found: dict[int, list[tuple[str, str]]] = {}
     rows: list[tuple[int, str, str]] = []
     for place, one in enumerate(trials):
-        # What trials say alike is in memory once (`campaign.loaded`).
+        # Equal parts of trials are in memory once (`campaign.loaded`).
         scenario = one.header.get("scenario")
         whose = id(scenario) if isinstance(scenario, Mapping) else -1 - place
         if whose not in found:
@@ -202,13 +204,13 @@ def _flows(trial: LoadedTrial) -> list[tuple[str, str]]:
 
 
 def _subjects(metrics: TrialMetrics) -> list[tuple[str | None, str | None, Measured]]:
-    """Each flow, then each stage, with its metrics."""
+    """Returns each flow, then each stage, with its metrics."""
     flows = [(name, None, flow) for name, flow in metrics.flows.items()]
     return [*flows, *((None, name, stage) for name, stage in metrics.stages.items())]
 
 
 def _window(place: int, metrics: TrialMetrics, names: Collection[str], flow: str | None) -> pl.DataFrame:
-    """`measured` of one trial whose metrics are in memory."""
+    """Returns `measured` of one trial with metrics in memory."""
     part = metrics.grid.slice()
     rows: list[tuple[Any, ...]] = []
     for of_flow, of_stage, subject in _subjects(metrics):
@@ -249,7 +251,7 @@ def _finite(value: float | None) -> float | None:
 def over_time(
     trials: Sequence[LoadedTrial], metric: str, flow: str | None = None, stage: str | None = None
 ) -> pl.DataFrame:
-    """A metric in each sample of each trial: a row a sample of a flow, a stage or a trial."""
+    """Returns a metric in each sample of each trial: a row a sample of a flow, a stage or a trial."""
     known(metric)
     parts = [_empty(_SERIES)]
     flows: dict[str, None] = {}
@@ -308,7 +310,7 @@ def _course(
 def events(
     trials: Sequence[LoadedTrial], names: Collection[str] = (), flow: str | None = None
 ) -> pl.DataFrame:
-    """What machines, programs and the path said: a row an event.
+    """Returns the events of machines, programs and the path: a row an event.
 
     Warns of trials that were kept without events, if there are others.
 
@@ -322,8 +324,8 @@ def events(
     }
     if trials and not places:
         raise RecordError(
-            f"{trials[0].directory}: events were not kept, nor of any other trial here; run again with "
-            "keep='events' (on the command line --keep events), which keeps them beside the metrics."
+            f"{trials[0].directory}: no trial here kept its events. Run again with "
+            "keep='events' (on the command line --keep events), which keeps events and metrics."
         )
     if len(places) < len(trials):
         count = f"{len(trials) - len(places)} of {len(trials)} trials"

@@ -32,14 +32,15 @@ class Checks(Sequence[CheckResult]):
 
     @property
     def verdict(self) -> Verdict:
-        """Of all: ``fail`` if one fails, else ``inconclusive`` if one is, else ``pass``."""
+        """Returns the verdict of all: ``fail`` if one fails, else ``inconclusive`` if one is, else
+        ``pass``."""
         found = {one.verdict for one in self._results}
         worst: tuple[Verdict, ...] = ("fail", "inconclusive")
         return next((verdict for verdict in worst if verdict in found), "pass")
 
     def frame(self) -> pl.DataFrame:
-        """A row a check and mode: what was measured, with its 95 % interval, in the canonical ``unit``
-        (bit/s, s, bit; a percentage is a fraction); null where nothing was, or there is no interval."""
+        """Returns a row a check and mode: the measurement, with its 95 % interval, in the canonical ``unit``
+        (bit/s, s, bit; a percentage is a fraction); null where there is no measurement, or no interval."""
         rows = []
         for one in self._results:
             measured = one.measured

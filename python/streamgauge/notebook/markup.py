@@ -25,7 +25,7 @@ _NUMBER = "font-variant-numeric:tabular-nums"
 
 
 class VerdictCell(str):
-    """A cell that is a verdict, in words: the verdict's sign goes before them."""
+    """A cell that is a verdict, in words: the verdict's sign precedes them."""
 
     verdict: str
 
@@ -42,7 +42,7 @@ def html_table(
     before: str = "",
     after: str = "",
 ) -> str:
-    """A table of text, with HTML before and after it; no table without rows."""
+    """Returns a table of text, with HTML before and after it; no table without rows."""
     head = "".join(f'<th style="{_CELL};font-weight:600;opacity:.75">{escape(one)}</th>' for one in headings)
     body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
     table = ""
@@ -73,7 +73,7 @@ def html_lines(lines: Iterable[str], *, faint: bool = False) -> str:
 
 
 def text_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """The same as text, columns two spaces apart; empty without rows."""
+    """Returns the same as text, columns two spaces apart; empty without rows."""
     rows = [list(row) for row in rows]
     if not rows:
         return ""
@@ -91,7 +91,7 @@ def _width(text: str) -> int:
 
 
 def once(rows: Iterable[Sequence[str]], columns: int) -> list[list[str]]:
-    """Rows in which what repeats the row above, in the first columns from the left, is left out."""
+    """Returns rows without the values, in the first columns from the left, that repeat the row above."""
     found = []
     last: Sequence[str] = ()
     for row in rows:

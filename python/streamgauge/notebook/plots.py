@@ -29,13 +29,13 @@ __all__ = ["Plots"]
 Drawn = Mapping[str, GroupCourse]
 """Courses by the name of the flow or stage."""
 Reference = Callable[[TrialMetrics], Sequence[tuple[float, float]]]
-"""What is set, not measured, as (s, canonical value): the corners of a line."""
+"""Set values, as opposed to measured ones, as (s, canonical value): the corners of a line."""
 
 _MOST_OVERLAID: Final = len(COLOURS)
 _MOST_TICKS: Final = 100
-"""Of more trials each is not drawn."""
+"""Most trials that are drawn one by one."""
 _OFF_SCALE: Final = 3.0
-"""A capacity or limit beyond this many times what is drawn would flatten it, and is told instead."""
+"""A capacity or limit beyond this many times the drawn values would flatten them, and is in words instead."""
 _BYTES: Final = {"ip": "IP bytes", "ethernet": "Ethernet bytes", "payload": "payload bytes"}
 _OF_PAYLOAD: Final = ("goodput", "sent_goodput")
 
@@ -52,7 +52,7 @@ class Plots:
         self._compared = compared
 
     def rates(self, metric: str = "receiver_rate", *, flow: str | None = None) -> Chart:
-        """What each flow receives over time, a panel a scenario, with the bottleneck's rate.
+        """Draws each flow's received rate over time, a panel a scenario, with the bottleneck's rate.
 
         Args:
             metric: another rate, such as ``throughput`` (sent), ``goodput`` or ``loss_rate``.
@@ -64,7 +64,7 @@ class Plots:
         return self.over_time(metric, flow=flow, reference=("capacity", _capacity))
 
     def queue(self, stage: str | None = None) -> Chart:
-        """How much waits at the bottleneck, in packets where its limit is in packets, with the limit.
+        """Returns how much waits at the bottleneck, in packets where its limit is in packets, with the limit.
 
         Args:
             stage: a stage by name, such as ``up.bottleneck``; the one that the flow under test crosses if
@@ -84,8 +84,8 @@ class Plots:
         )
 
     def rtt(self, *, flow: str | None = None) -> Chart:
-        """Round-trip times: by ICMP echo, as a flow's own machine reports them, or by the time that its
-        packets take both ways; docs/metrics.md says which.
+        """Draws round-trip times: by ICMP echo, as a flow's own machine reports them, or by the time that its
+        packets take both ways; docs/metrics.md lists the sources.
 
         Raises:
             StreamGaugeError: if there is no such flow, or nothing to draw.
@@ -93,10 +93,10 @@ class Plots:
         return self.over_time("rtt", flow=flow)
 
     def buffer(self, *, flow: str | None = None) -> Chart:
-        """The media that each player holds.
+        """Returns the media that each player holds.
 
         Raises:
-            StreamGaugeError: if there is no such flow, or no player says it.
+            StreamGaugeError: if there is no such flow, or no player reports it.
         """
         return self.over_time("buffer", flow=flow)
 
@@ -156,7 +156,8 @@ class Plots:
         )
 
     def metric(self, name: str, *, flow: str | None = None) -> Chart:
-        """A metric over the window: each scenario's mean with its 95 % interval (Student's t) and trials.
+        """Returns a metric over the window: each scenario's mean with its 95 % interval (Student's t) and
+        trials.
 
         Raises:
             StreamGaugeError: if there is no such metric or flow, or nothing of it to draw.
@@ -176,7 +177,7 @@ class Plots:
     def compare(
         self, *metrics: str, baseline: str | None = None, by: str | None = None, flow: str | None = None
     ) -> Chart:
-        """The figure of a comparison, `ComparedRuns.plot`; the arguments are those of `Runs.compare`.
+        """Returns the figure of a comparison, `ComparedRuns.plot`; the arguments are those of `Runs.compare`.
 
         Raises:
             StreamGaugeError: as `Runs.compare`, and if there is nothing to draw.
@@ -184,14 +185,14 @@ class Plots:
         return self._compared(baseline=baseline, by=by, flow=flow).plot(*metrics)
 
     def _first(self) -> TrialMetrics:
-        """The first trial that counts."""
+        """Returns the first trial that counts."""
         shown = next((group.shown for _, group in self._groups if group.valid), None)
         if shown is None:
-            raise StreamGaugeError("there is no valid trial to draw; trials() says why not")
+            raise StreamGaugeError("there is no valid trial to draw; trials() has the reasons")
         return shown
 
     def _dimension(self, metric: str) -> Dimension:
-        """A metric's; of an event's values that in which they were said."""
+        """Returns a metric's dimension; for an event's values that of their unit."""
         for _, group in self._groups:
             for metrics in group.each() if is_event(metric) else ():
                 if saying := [one for one in metrics.flows.values() if metric in one.series]:
@@ -199,19 +200,20 @@ class Plots:
         return frames.dimension_of(metric)
 
     def _nothing(self, metric: str, flow: str | None) -> None:
-        """Raises StreamGaugeError that says why there is nothing to draw."""
+        """Raises StreamGaugeError with the reason why there is nothing to draw."""
         flows = list(self._first().flows)
         if flow is not None and flow not in flows:
             raise StreamGaugeError(f"no trial has a flow '{flow}'; the flows are {', '.join(flows)}")
         whose = f"of {flow} " if flow is not None else ""
         raise StreamGaugeError(
             f"nothing {whose}to draw: no trial has {metric} ({named(metric).title.lower()}) here; "
-            "docs/metrics.md says of which flows it is known"
+            "docs/metrics.md lists the flows that have it"
         )
 
 
 def _drawn(group: Group, metric: str, flow: str | None, stage: str | None) -> dict[str, GroupCourse]:
-    """A metric's courses of all flows or one, or of stages; without those that have nothing to draw."""
+    """Returns a metric's courses of all flows or one, or of stages; without those that have nothing to
+    draw."""
     of_stages = stage is not None or named(metric).of == "stage"
     if of_stages and flow is not None:
         return {}
@@ -231,7 +233,7 @@ def _drawn(group: Group, metric: str, flow: str | None, stage: str | None) -> di
 
 
 def _rows(course: GroupCourse, scale: float) -> list[dict[str, Any]]:
-    """The points to draw; the band of a single trial is its line."""
+    """Returns the points to draw; the band of a single trial is its line."""
     low, high = (course.median if edge is None else edge for edge in (course.low, course.high))
     columns = (course.times_s, course.median / scale, low / scale, high / scale, course.known)
     return [
@@ -258,7 +260,7 @@ def _references(
     kind: str,
     scale: float,
 ) -> tuple[list[dict[str, Any]], str]:
-    """The corners of what is set in each panel, and in words where it is beyond what is drawn."""
+    """Returns the corners of the set values in each panel, and in words where they are off the scale."""
     name, of = reference
     rows: list[dict[str, Any]] = []
     beyond: list[str] = []
@@ -280,7 +282,7 @@ def _references(
 
 
 def _alike(rows: Sequence[Mapping[str, Any]], labels: Sequence[str], name: str) -> list[dict[str, Any]]:
-    """What is set, as a line of its own beside those of scenarios; empty where it is not the same in all."""
+    """Returns the set values, as a line of its own beside those of scenarios; empty where they differ."""
     by_label = [
         [
             {key: value for key, value in row.items() if key != "scenario"}
@@ -295,7 +297,7 @@ def _alike(rows: Sequence[Mapping[str, Any]], labels: Sequence[str], name: str) 
 
 
 def _capacity(metrics: TrialMetrics) -> list[tuple[float, float]]:
-    """The rate of the bottleneck that the flow under test crosses first, in bit/s."""
+    """Returns the rate of the bottleneck that the flow under test crosses first, in bit/s."""
     stage = metrics.stages.get(_main_stage(metrics))
     end_s = float(metrics.grid.edges_ns[-1]) / 1e9
     found = None if stage is None else rate_steps(stage.info.settings.get("rate") or {}, end_s)
@@ -311,7 +313,7 @@ def _capacity(metrics: TrialMetrics) -> list[tuple[float, float]]:
 
 
 def _limit(metrics: TrialMetrics, stage: str, metric: str) -> list[tuple[float, float]]:
-    """The queue's limit in packets or bits; empty where it is in another unit than what is drawn."""
+    """Returns the queue's limit in packets or bits; empty where its unit differs from the drawn one."""
     if stage not in metrics.stages:
         return []
     limit = limit_of_queue(metrics.stages[stage].info.settings.get("queue") or {})
@@ -323,7 +325,7 @@ def _limit(metrics: TrialMetrics, stage: str, metric: str) -> list[tuple[float, 
 
 
 def _main_stage(metrics: TrialMetrics) -> str:
-    """The bottleneck on the way of the first flow under test; empty without one."""
+    """Returns the bottleneck on the way of the first flow under test; empty without one."""
     infos: list[FlowInfo] = [one.info for one in metrics.flows.values() if not one.info.is_ping]
     way = next((info.direction for info in infos if info.role == "subject"), 0)
     stages: Mapping[str, StageMetrics] = metrics.stages
@@ -332,19 +334,19 @@ def _main_stage(metrics: TrialMetrics) -> str:
 
 
 def _layer(metric: str, metrics: TrialMetrics) -> str:
-    """Which bytes a rate counts, in brackets."""
+    """Returns which bytes a rate counts, in brackets."""
     if named(metric).dimension != RATE or named(metric).of != "flow":
         return ""
     return f" ({_BYTES['payload' if metric in _OF_PAYLOAD else metrics.layer]})"
 
 
 def _unit(values: Sequence[float], dimension: Dimension) -> tuple[float, str]:
-    """The unit in which an axis is drawn: (canonical units in one, its name)."""
+    """Returns the unit in which an axis is drawn: (canonical units in one, its name)."""
     return pick_unit(max((abs(float(value)) for value in values), default=0.0), dimension)
 
 
 def _how(n: Sequence[int]) -> str:
-    """What lines and bands are."""
+    """Returns the meaning of lines and bands."""
     if list(n) == [1]:
         return "one trial"
     count = str(n[0]) if len(n) == 1 else f"{n[0]} to {n[-1]}"
@@ -353,7 +355,7 @@ def _how(n: Sequence[int]) -> str:
 
 
 def _means(measured: pl.DataFrame, label: str) -> list[dict[str, Any]]:
-    """A row a flow or stage: mean, interval, the trials' own values."""
+    """Returns a row a flow or stage: mean, interval, the trials' own values."""
     found = []
     ticks = measured["seed"].n_unique() <= _MOST_TICKS
     subject = pl.coalesce("flow", "stage", pl.lit("all flows")).alias("subject")
@@ -369,7 +371,7 @@ def _means(measured: pl.DataFrame, label: str) -> list[dict[str, Any]]:
 
 
 def _dots(rows: Sequence[Mapping[str, Any]], x: str, title: str) -> Chart:
-    """A mean with its interval a row, and the trials as ticks."""
+    """Returns a mean with its interval a row, and the trials as ticks."""
     scenarios = list(dict.fromkeys(row["scenario"] for row in rows))
     flows = list(dict.fromkeys(row["flow"] for row in rows))
     colours, _ = palette(flows)
@@ -383,7 +385,7 @@ def _dots(rows: Sequence[Mapping[str, Any]], x: str, title: str) -> Chart:
     )
     if len(flows) > 1:
         base = base.encode(yOffset=alt.YOffset("flow:N", sort=flows))
-    # Where a tick is enough to tell a trial, a dot would hide the mean.
+    # Where a tick is enough to show a trial, a dot would hide the mean.
     at = alt.X("value:Q", title=x, scale=alt.Scale(zero=True))
     tooltip = [
         alt.Tooltip("scenario:N"),

@@ -25,8 +25,7 @@ from streamgauge.systems.registry import Mode
 __all__ = ["REPLACE", "run", "sweep"]
 
 REPLACE: Final = 2
-"""How many further seeds may stand for an invalid trial of emu, where nothing is said of it: as on the
-command line."""
+"""Default number of further seeds that may replace an invalid trial of emu: as on the command line."""
 
 
 def run(
@@ -44,37 +43,36 @@ def run(
     verify: bool = False,
     progress: bool | Callable[[Progress], None] = True,
 ) -> Runs:
-    """Runs scenarios and judges their checks: what ``streamgauge run`` does.
+    """Runs scenarios and judges their checks, as ``streamgauge run`` does.
 
-    Trials that lie in `out` already and are the same are not run again, so the same call goes on after an
-    interruption, which keeps what has ended.
+    Equal trials in `out` are not run again: the same call continues after an interruption, which keeps
+    finished trials.
 
     Args:
         what: an id of the catalogue, a glob of ids, a file, a `Scenario`, or several of these.
         mode: ``"sim"`` or ``"emu"``; the first that a scenario supports and this machine can do if None.
         repeat: repetitions, each with the next seed; each scenario's own number if None.
         seed: of the first repetition, 1 if None; given without `repeat` it is one trial.
-        set: what is changed, from address to value, such as ``{"path.down.rate": "2 Mbit/s"}``. Such trials
-            lie in a folder of `out` that is named by it.
-        out: where records go.
+        set: changes, from address to value, such as ``{"path.down.rate": "2 Mbit/s"}``. Such trials are in a
+            folder of `out` that is named by it.
+        out: folder of the records.
         keep: how much of each record is stored: ``"packets"`` is all, ``"events"`` leaves packets out,
             ``"metrics"`` both.
         jobs: emu trials at the same time; sim uses all cores by itself.
-        replace: further seeds that may stand for an invalid trial of emu; 2 if None, 0 where `seed` is given.
-        way: emu's sandbox, as ``"root"`` or as an ordinary ``"user"``; by who we are if None.
-        verify: read the trials that are there already wholly, and run those again that are not as they were
-            written.
-        progress: a bar below the cell or on the terminal for what takes more than a second, none if False;
-            or a function that is told how far it is.
+        replace: further seeds that may replace an invalid trial of emu; 2 if None, 0 where `seed` is given.
+        way: emu's sandbox, as ``"root"`` or as an ordinary ``"user"``; by the current user if None.
+        verify: read existing trials in full, and run damaged ones again.
+        progress: a bar below the cell or on the terminal for runs of more than a second, none if False; or a
+            function that receives the progress.
 
     Returns:
-        The trials of what was asked for, and of what its checks read.
+        The trials of the requested scenarios, and of those that their checks read.
 
     Raises:
-        ScenarioError: if a scenario is not there or makes no sense; with file, line and key.
+        ScenarioError: if a scenario does not exist or is invalid; with file, line and key.
         CannotRunError: if this machine cannot, with the remedy.
-        StreamGaugeError: for an argument that makes no sense, or a trial that cannot run.
-        KeyboardInterrupt: on Ctrl-C or a kernel's "interrupt"; says what was kept.
+        StreamGaugeError: for an invalid argument, or a trial that cannot run.
+        KeyboardInterrupt: on Ctrl-C or a kernel's "interrupt"; names the kept trials.
     """
     _sound(mode=mode, repeat=repeat, seed=seed, keep=keep, jobs=jobs, replace=replace, way=way)
     settings = settings_of(set)
@@ -133,7 +131,7 @@ def sweep(
     verify: bool = False,
     progress: bool | Callable[[Progress], None] = True,
 ) -> pl.DataFrame:
-    """Runs scenarios with every combination of some values: what ``streamgauge sweep`` does.
+    """Runs scenarios with every combination of some values, as ``streamgauge sweep`` does.
 
     Each point's trials lie where `run` would put them with the same values set, and those that are there
     already are not run again; `load` and `Runs.compare` read them as any others.
@@ -144,7 +142,7 @@ def sweep(
         mode: as of `run`.
         repeat: repetitions of each point; each scenario's own number if None.
         seed: of each point's first repetition.
-        set: what is changed in all of them.
+        set: changes in all of them.
         metrics: ``METRIC`` or ``METRIC.FLOW``; those that matter if none is given.
         out: as of `run`.
         keep: as of `run`.
@@ -157,9 +155,9 @@ def sweep(
         interval, in the ``unit`` of ``--json`` (docs/sweep.md).
 
     Raises:
-        ScenarioError: if a scenario, value or metric makes no sense.
+        ScenarioError: if a scenario, value or metric is invalid.
         StreamGaugeError: as `run`.
-        KeyboardInterrupt: as `run`; what has ended is kept.
+        KeyboardInterrupt: as `run`; finished trials are kept.
     """
     _sound(mode=mode, repeat=repeat, seed=seed, keep=keep, jobs=jobs, replace=None, way=None)
     if not isinstance(over, Mapping):
@@ -187,7 +185,8 @@ def sweep(
 def _chosen(
     scenarios: Sequence[Scenario], mode: Mode | None, way: str | None, seed: int
 ) -> dict[str, ModeChoice]:
-    """Each scenario's mode, by id. What cannot be planned is refused here, before the first trial starts."""
+    """Returns each scenario's mode, by id. Refuses scenarios that cannot be planned, before the first trial
+    starts."""
     found = {scenario.id: choose_mode(scenario, mode, way=way) for scenario in scenarios}
     for scenario in scenarios:
         lower(scenario, found[scenario.id].mode, seed)

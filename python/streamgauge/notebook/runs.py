@@ -1,4 +1,4 @@
-"""`Runs`: trials, and what can be asked of them."""
+"""`Runs`: trials, and the queries on them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["Answers", "Runs", "load", "open_record"]
 
 _MOST_READ: Final = 200
-"""Of so many trials at most the metrics are read only to show them."""
+"""Most trials with metrics that are read only for display."""
 _MOST_ROWS: Final = 40
 _SHOWN_METRICS: Final = (
     "goodput", "loss", "queue_delay", "startup_delay", "frozen_share", "rebuffer_ratio", "qoe_lin", "level",
@@ -56,8 +56,8 @@ class Answers(str):
 class Runs(Sequence[LoadedTrial]):
     """Trials of one campaign: a sequence of them, and tables, verdicts and figures of all.
 
-    What a trial says of itself is in memory, the rest in its folder until it is asked for. Numbers are those
-    of the trials that count, one valid trial a repetition; `trials` lists all, with why some do not.
+    The header of a trial is in memory, the rest in its folder until it is read. Numbers are those of the
+    trials that count, one valid trial a repetition; `trials` lists all, with why some do not.
     """
 
     def __init__(
@@ -77,7 +77,8 @@ class Runs(Sequence[LoadedTrial]):
         self._notes = tuple(notes)
 
     def _order(self, trial: LoadedTrial) -> tuple[object, ...]:
-        """By scenario, those that were asked for first and as they were; what was set; mode and seed."""
+        """Returns the sort key: by scenario, requested ones first and in their order; settings; mode and
+        seed."""
         asked = self._asked.index(trial.scenario) if trial.scenario in self._asked else len(self._asked)
         return asked, trial.scenario, sorting(trial.settings), trial.mode != "sim", trial.seed
 
@@ -98,16 +99,16 @@ class Runs(Sequence[LoadedTrial]):
     def only(
         self, scenario: str = "*", *, mode: Mode | None = None, set: Mapping[str, object] | None = None
     ) -> Runs:
-        """Those of some scenarios.
+        """Returns those of some scenarios.
 
         Args:
             scenario: an id or a glob of ids, such as ``"today/demo-*"``.
             mode: ``"sim"`` or ``"emu"``; both if None.
-            set: what was set, such as ``{"path.down.rate": "2 Mbit/s"}``, or a glob of it, ``"*"``; spaces do
-                not matter. None is for an address that was not set.
+            set: settings, such as ``{"path.down.rate": "2 Mbit/s"}``, or a glob of it, ``"*"``; spaces do not
+                matter. None is for an address that was not set.
 
         Raises:
-            StreamGaugeError: if there is none, naming what there is.
+            StreamGaugeError: if there is none, with the existing ones.
         """
         wanted = _spelt(settings_of({at: value for at, value in (set or {}).items() if value is not None}))
         without = {address for address, value in (set or {}).items() if value is None}
@@ -127,11 +128,11 @@ class Runs(Sequence[LoadedTrial]):
             raise StreamGaugeError(f"no trial is of such a scenario; there are {', '.join(there) or 'none'}")
         return self._of(found)
 
-    # What they say of themselves.
+    # Their headers.
 
     @cached_property
     def groups(self) -> list[tuple[str, Group]]:
-        """The repetitions of each scenario, set and mode, with what these are called in short."""
+        """Returns the repetitions of each scenario, set and mode, with their short names."""
         found: dict[tuple[str, Path, str], list[LoadedTrial]] = {}
         for one in self._trials:
             # The same written otherwise, 2Mbit/s and 2 Mbit/s, is one set.
@@ -146,7 +147,7 @@ class Runs(Sequence[LoadedTrial]):
 
     @cached_property
     def _counted(self) -> tuple[LoadedTrial, ...]:
-        """The trials that count, in order."""
+        """Returns the trials that count, in order."""
         counted = {id(one) for _, group in self.groups for one in group.valid}
         return tuple(one for one in self._trials if id(one) in counted)
 
@@ -154,8 +155,8 @@ class Runs(Sequence[LoadedTrial]):
         return self._trials if invalid else self._counted
 
     def trials(self) -> pl.DataFrame:
-        """All trials, a row each: whether it is valid and, if not, ``why``; the seed that it ``replaces`` or
-        that it is ``replaced_by``; how much of its record was ``kept``; its ``directory``."""
+        """Returns all trials, a row each: whether it is valid and, if not, ``why``; the seed that it
+        ``replaces`` or that it is ``replaced_by``; how much of its record was ``kept``; its ``directory``."""
         place = {id(one): at for at, one in enumerate(self._trials)}
         replaced = {
             place[id(one)]: by
@@ -167,15 +168,15 @@ class Runs(Sequence[LoadedTrial]):
 
     @cached_property
     def entries(self) -> list[Entry]:
-        """The scenarios as the report has them: each with its trials, checks and small numbers."""
+        """Returns the scenarios as the report has them: each with its trials, checks and small numbers."""
         return gather(self._trials, self._checks)
 
     def checks(self) -> Checks:
-        """The verdicts of all checks, in every mode."""
+        """Returns the verdicts of all checks, in every mode."""
         return Checks(check for entry in self.entries for check in entry.checks)
 
     def answer(self) -> Answers:
-        """What came of each question, in sentences."""
+        """Returns the answer to each question, in sentences."""
         asked = [
             entry for entry in self.entries if not self._asked or entry.scenario.get("id") in self._asked
         ]
@@ -187,7 +188,7 @@ class Runs(Sequence[LoadedTrial]):
         """Metrics over the measurement window: a row a metric of a flow, a stage or a trial.
 
         Columns: ``scenario``, one for each address that was set, ``mode``, ``seed``, ``valid``, ``flow`` and
-        its ``role`` (``subject``: under test, ``rival``: beside it), ``stage``, ``metric``, ``value``,
+        its ``role`` (``subject``, or ``rival`` for cross traffic), ``stage``, ``metric``, ``value``,
         ``unit``, and ``min`` and ``max``, the extremes in the window where they are known. Values are in
         canonical units, the same for all rows of a metric: bit/s, s, bit, packets; a percentage is a fraction
         with unit 1. Null is nothing to measure.
@@ -195,7 +196,7 @@ class Runs(Sequence[LoadedTrial]):
         Args:
             names: only these metrics (docs/metrics.md lists them); all if none is given.
             flow: only this flow's.
-            invalid: with the trials that do not count, whose ``valid`` says so or which another replaces.
+            invalid: with the trials that do not count: ``valid`` is false, or another replaces them.
 
         Raises:
             StreamGaugeError: if there is no such metric or flow.
@@ -205,7 +206,7 @@ class Runs(Sequence[LoadedTrial]):
     def series(
         self, metric: str, flow: str | None = None, stage: str | None = None, *, invalid: bool = False
     ) -> pl.DataFrame:
-        """A metric over time: a row a sample of a flow, a stage or a trial.
+        """Returns a metric over time: a row a sample of a flow, a stage or a trial.
 
         Columns: those of `metrics` up to ``valid``, then ``flow``, ``stage``, ``metric``, ``begin_s`` and
         ``end_s`` of the sample, ``value`` in the canonical ``unit``; null where there is nothing to measure.
@@ -216,7 +217,7 @@ class Runs(Sequence[LoadedTrial]):
         return frames.over_time(self._chosen(invalid), metric, flow, stage)
 
     def events(self, *names: str, flow: str | None = None, invalid: bool = False) -> pl.DataFrame:
-        """What players, servers and the path said, from trials that were kept with their events.
+        """Returns the events of players, servers and the path, from trials that were kept with their events.
 
         Columns: those of `metrics` up to ``valid``, then ``flow`` (null: the path's), ``name``, ``time_s``
         since the trial's start, ``value``, ``unit``, ``reason``.
@@ -228,7 +229,8 @@ class Runs(Sequence[LoadedTrial]):
         return frames.events(self._chosen(invalid), names, flow)
 
     def record(self, *, scenario: str = "*", mode: Mode | None = None, seed: int | None = None) -> Record:
-        """The record of one trial, whose ``packets`` and ``events`` are polars frames; the first that fits.
+        """Returns the record of one trial, with ``packets`` and ``events`` as polars frames; the first that
+        fits.
 
         Raises:
             StreamGaugeError: if no trial fits.
@@ -247,17 +249,17 @@ class Runs(Sequence[LoadedTrial]):
         metrics: Sequence[str] = (),
         flow: str | None = None,
     ) -> ComparedRuns:
-        """Which behaves best, by how much, how sure: subjects held against a baseline, like with like alone.
+        """Returns the best, by how much, how sure: subjects against a baseline, like with like alone.
 
         Args:
             others: trials of other folders; each folder is then a subject, called by its path.
-            baseline: the subject that the others are held against; the first if None.
-            by: what tells subjects apart: ``"system"``, all that is under test (systems, their parameters,
-                queues), so that scenarios which differ in nothing else are compared; ``"scenario"``;
-                ``"mode"``; or an address that was set, such as ``"path.down.rate"``. The first of system, a
-                single address that was set and mode by which there are two subjects if None.
+            baseline: the subject that is the reference of the others; the first if None.
+            by: the key that distinguishes subjects: ``"system"``, all that is under test (systems, their
+                parameters, queues), which compares scenarios that differ in nothing else; ``"scenario"``;
+                ``"mode"``; or an address among the settings, such as ``"path.down.rate"``. The first of
+                system, a single address among the settings and mode by which there are two subjects if None.
             metrics: only these (`streamgauge.compare.COMPARED`); all that are known if empty.
-            flow: the flow under test, if its role does not say so.
+            flow: the flow under test, if its role does not show it.
 
         Raises:
             StreamGaugeError: if there are not two subjects, or no such baseline, metric or address.
@@ -268,7 +270,7 @@ class Runs(Sequence[LoadedTrial]):
         for one in (self, *others):
             if one.where in folders:
                 raise StreamGaugeError(
-                    f"{one.where} is given twice; of one folder, by=... says what is compared"
+                    f"{one.where} is given twice; for one folder, by=... names the difference"
                 )
             folders[one.where] = one
         return compare_trials(folders, baseline=baseline, by=by, metrics=metrics, flow=flow)
@@ -294,7 +296,8 @@ class Runs(Sequence[LoadedTrial]):
         return count + (", all valid" if valid == len(self) else f", {valid} valid")
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
-        """A row a flow of each scenario and mode; of too many trials to read them, a row a scenario."""
+        """Returns a row a flow of each scenario and mode; of too many trials to read them, a row a
+        scenario."""
         rows: list[list[str]] = []
         for _, group in self.groups:
             n, of = len(group.valid), len(group.trials)
@@ -304,7 +307,7 @@ class Runs(Sequence[LoadedTrial]):
                 continue
             for name, info in group.numbers.infos.items():
                 told = [group.say(metric, name) for metric in _SHOWN_METRICS]
-                beside = "" if info.role == "subject" else " (beside it)"
+                beside = "" if info.role == "subject" else " (cross traffic)"
                 rows.append([*head, f"{name}{beside}", *("" if one == NOT_KNOWN else one for one in told)])
         called = [COMPARED[one].short if one in COMPARED else one.replace("_", " ") for one in _SHOWN_METRICS]
         headings = ["scenario", "mode", "trials", "flow", *called]
@@ -313,7 +316,7 @@ class Runs(Sequence[LoadedTrial]):
         return [headings[at] for at in shown], once(kept, 3)
 
     def _remarks(self) -> list[str]:
-        """Why trials are invalid, and what else there is to know."""
+        """Returns why trials are invalid, and other remarks."""
         said = []
         for _, group in self.groups:
             reasons = dict.fromkeys(reason for one in group.trials if not one.valid for reason in one.why)
@@ -339,7 +342,7 @@ def _fits(said: str | None, wanted: str) -> bool:
 
 
 def _can_be_read(group: Group) -> bool:
-    """Whether all metrics of its trials can; what is shown must not fail."""
+    """Returns whether all metrics of its trials can be read; a display must not fail."""
     try:
         return len(group.numbers) > 0
     except (StreamGaugeError, OSError):
@@ -347,19 +350,19 @@ def _can_be_read(group: Group) -> bool:
 
 
 def _spelt(settings: Iterable[str]) -> dict[str, str]:
-    """What was set, by address, without spaces."""
+    """Returns the settings, by address, without spaces."""
     return {address: "".join(value.split()) for address, _, value in (one.partition("=") for one in settings)}
 
 
 def load(folder: str | Path = "runs", *, verify: bool = False) -> Runs:
-    """Every trial below a folder, in sim and emu, valid or not.
+    """Returns every trial below a folder, in sim and emu, valid or not.
 
-    Those of earlier versions of a scenario (``earlier``) and of mutants and alternatives (``variations``) are
-    left out, which is told; name such a folder by itself.
+    Trials of earlier versions of a scenario (``earlier``) and of mutants and alternatives (``variations``)
+    are left out, with a message; name such a folder by itself.
 
     Args:
-        folder: what `run` or ``streamgauge run`` wrote, or a folder with such below it, or one trial's.
-        verify: read every record wholly, and count those that are not as they were written as invalid.
+        folder: a folder that `run` or ``streamgauge run`` wrote, or one with such below it, or one trial's.
+        verify: read every record in full, and count damaged ones as invalid.
 
     Raises:
         RecordError: if no trial lies there, one's ``trial.json`` is damaged, or trials of one id are not of
@@ -376,8 +379,8 @@ def load(folder: str | Path = "runs", *, verify: bool = False) -> Runs:
 
 
 def open_record(folder: str | Path) -> Record:
-    """The record in one trial's folder: its ``packets`` and ``events`` as polars frames, `Record.verify` and
-    `Record.replay`.
+    """Returns the record in one trial's folder: its ``packets`` and ``events`` as polars frames,
+    `Record.verify` and `Record.replay`.
 
     Raises:
         RecordError: naming the file that is missing, cut short, of an unknown version or another trial's.

@@ -1,8 +1,8 @@
 """Trials in batches, from the campaign to the workers, and their rows back.
 
-Trials go in batches of about a second's work, so that the scheduler has no more to do than with long tasks,
-and only so many batches at a time that every worker has the next one waiting: a million trials do not lie in
-the scheduler at once. Records go straight from the workers to where they are to lie.
+Trials are sent in batches of about a second's work, which gives the scheduler no more to do than with long
+tasks, and only few batches at a time, one waiting for every worker: a million trials do not lie in the
+scheduler at once. Records go straight from the workers to where they are to lie.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["Batches"]
 
 _BATCH_S: Final = 1.0
-"""How much work goes to a worker at once at least, by what trials of the scenario took so far."""
+"""Least work in a batch for a worker, by the time of the scenario's trials so far."""
 _BATCHES_PER_S: Final = 200.0
 """How many batches the scheduler is given at most: those of a large cluster are longer."""
 _LARGEST: Final = 1024
@@ -43,7 +43,7 @@ _LARGEST: Final = 1024
 _WAITING: Final = 2
 """Batches that wait on each thread of the cluster beside the one that runs."""
 _LOOK_S: Final = 1.0
-"""How often it is seen who has come and gone."""
+"""Interval of the checks for new and lost workers."""
 _REFUSALS: Final = 3
 """How often a batch may be refused, by workers of another version, before the campaign ends."""
 
@@ -79,9 +79,10 @@ class Batches:
         self._watcher = watcher
         self._names = (f"streamgauge-{uuid.uuid4().hex[:8]}-{number}" for number in itertools.count())
         self._waiting: deque[Job] = deque()
-        #: Of batches under which workers died: each runs at the end, alone, so that nobody else is blamed.
+        #: Trials of batches under which workers died: each runs at the end, alone, which keeps the blame off
+        #: others.
         self._suspects: deque[Job] = deque()
-        #: Of which a trial lay there before it was sent first: one that must run all the same.
+        #: Trials that existed before the first batch with them, and must run all the same.
         self._anew: set[Job] = set()
         self._sent: dict[str, _Sent] = {}
         self._news: queue.SimpleQueue[str] = queue.SimpleQueue()
@@ -89,14 +90,14 @@ class Batches:
     def run(self, jobs: Sequence[Job]) -> None:
         """Runs all jobs, of one mode.
 
-        A worker that dies loses what it was at: that is given to another, as often as Dask's
-        ``distributed.scheduler.allowed-failures`` says (3 times, unless configured). Trials that were on so
+        A worker that dies loses its batch: that is given to another, as often as Dask's
+        ``distributed.scheduler.allowed-failures`` allows (3 times, unless configured). Trials that were on as
         many workers that died run again at the end, one by one; one under which as many die again is to
         blame.
 
         Raises what a trial raised, CannotRunError if the cluster died or a trial killed its workers,
-        KeyboardInterrupt; batches that have not begun are then taken back, and those under way end without
-        being waited for.
+        KeyboardInterrupt; batches that have not begun are then withdrawn, and those under way end without a
+        wait.
         """
         self._waiting.extend(jobs)
         looked = time.monotonic() - 2 * _LOOK_S
@@ -128,7 +129,7 @@ class Batches:
             return
         threads = max(1, self._workers.threads(self._waiting[0].mode))
         most = threads * (1 + _WAITING)
-        if len(self._sent) > most - threads:  # not one by one: what is sent together costs less
+        if len(self._sent) > most - threads:  # not one by one: a joint message costs less
             return
         batches: list[list[Job]] = []
         while self._waiting and len(self._sent) + len(batches) < most:
@@ -138,8 +139,8 @@ class Batches:
         self._send(batches)
 
     def _batch(self, threads: int) -> list[Job]:
-        """The next jobs that go together: of one scenario, about a second's work, more in a large cluster,
-        and few enough that everybody has some to the end."""
+        """Returns the next jobs that go together: of one scenario, about a second's work, more in a large
+        cluster, and few enough that everybody has some to the end."""
         waiting = self._waiting
         first = waiting.popleft()
         found = [first]
@@ -185,7 +186,7 @@ class Batches:
         return replace(self._task(job), directory=str(job.directory.absolute()))
 
     def _drained(self) -> list[str]:
-        """The batches that have ended, after a wait for the first."""
+        """Returns the batches that have ended, after a wait for the first."""
         found = []
         with contextlib.suppress(queue.Empty):
             found.append(self._news.get(timeout=0.5))
@@ -194,16 +195,16 @@ class Batches:
         return found
 
     def _results(self, futures: list[Future]) -> list[BatchResult | BaseException]:
-        """What became of each."""
+        """Returns the result of each."""
         done = [future for future in futures if future.status == "finished"]
         found: dict[str, Any] = {}
         with self._workers.talking():
             try:
-                # All at once: what is fetched one by one costs a round trip each.
+                # All at once: single fetches cost a round trip each.
                 rows = self._workers.client.gather(done)
                 found = {future.key: row for future, row in zip(done, rows, strict=True)}
             except Exception:
-                # A worker died that had some, and what was run again for it failed.
+                # A worker that held some died, and their repetition failed.
                 done = []
             for future in futures:
                 if future.key in found:
@@ -226,12 +227,12 @@ class Batches:
         for job, row, reused in zip(one.jobs, done.rows, done.reused, strict=False):
             if isinstance(row, BaseException):
                 raise row
-            # In a folder only what a worker left that died since: the campaign has looked before.
+            # A folder has only results of a worker that died since: the campaign has checked before.
             there = reused and self._remote is not None
             self._watcher.finished(job, replace(row.outcome(job), reused=there))
 
     def _failed(self, one: _Sent, error: BaseException) -> str | None:
-        """A batch that did not come to its end; what is to be said if its one trial is to blame."""
+        """Handles a batch that failed; returns the message if its one trial is to blame."""
         from distributed import CancelledError
         from distributed.scheduler import KilledWorker
 

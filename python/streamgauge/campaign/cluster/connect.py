@@ -1,4 +1,4 @@
-"""``--on``: the scheduler of a Dask cluster, its workers, and what they are told before the first trial."""
+"""``--on``: the scheduler of a Dask cluster, its workers, and their preparation before the first trial."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _ANSWER_S: Final = 10.0
 
 @contextlib.contextmanager
 def connected(on: str) -> Iterator[Cluster]:
-    """The cluster at ``on``: a scheduler's address, a file that names it, or ``dask`` for what Dask's own
-    configuration names.
+    """Yields the cluster at ``on``: a scheduler's address, a file that names it, or ``dask`` for that of
+    Dask's own configuration.
 
     Raises CannotRunError if `distributed` is not installed or no scheduler answers, ScenarioError if ``on``
     names none.
@@ -43,19 +43,19 @@ def connected(on: str) -> Iterator[Cluster]:
         client = distributed.Client(address, timeout=_ANSWER_S, set_as_default=False, name="streamgauge")
     except (OSError, TimeoutError, ValueError) as error:
         raise CannotRunError(
-            f"--on {on}: no Dask scheduler answers at {address} ({first_line(error)}); start one there with "
-            "'dask scheduler', and see that no firewall is between (docs/cluster.md)."
+            f"--on {on}: no Dask scheduler answers at {address} ({first_line(error)}). Start one there with "
+            "'dask scheduler', and open its port in the firewall (docs/cluster.md)."
         ) from error
     try:
         yield Cluster(Workers(client, address))
     finally:
-        # Not for ever: the scheduler may be what is gone.
+        # With a timeout: the scheduler itself may be dead.
         with contextlib.suppress(Exception):
             client.close(timeout=2)
 
 
 def scheduler_address(on: str) -> str:
-    """The address of a scheduler that ``on`` names. Raises ScenarioError if there is none."""
+    """Returns the address of a scheduler that ``on`` names. Raises ScenarioError if there is none."""
     import dask
 
     if on == "dask":
@@ -77,8 +77,8 @@ def scheduler_address(on: str) -> str:
 
 
 def _address_in(file: Path) -> str:
-    """The scheduler that a file names: Dask's configuration in YAML, which holds from here on, or what
-    ``dask scheduler --scheduler-file`` writes."""
+    """Returns the scheduler that a file names: Dask's configuration in YAML, which is in force from here on,
+    or the file of ``dask scheduler --scheduler-file``."""
     import dask
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
@@ -101,8 +101,8 @@ def _address_in(file: Path) -> str:
 
 
 class Cluster:
-    """Workers elsewhere, with the interface that processes of this machine have. Made by `connected`, told by
-    `prepare` what is going to run, used by `run_all`."""
+    """Workers elsewhere, with the interface that processes of this machine have. Made by `connected`,
+    prepared for a run by `prepare`, used by `run_all`."""
 
     def __init__(self, workers: Workers) -> None:
         self._workers = workers
@@ -114,16 +114,17 @@ class Cluster:
 
     @property
     def warnings(self) -> list[str]:
-        """What was seen before the first trial and on the way; not fatal. Whoever tells it takes it out."""
+        """Warnings from before the first trial and on the way; not fatal. The caller that prints one removes
+        it."""
         return self._workers.warnings
 
     def threads(self, mode: Mode) -> int:
-        """How many trials of that mode its workers run at once."""
+        """Returns how many trials of that mode its workers run at once."""
         self._workers.meet()
         return self._workers.threads(mode)
 
     def why_not(self, mode: Mode) -> str | None:
-        """Why no worker can run ``mode``; None if one can. Waits for the first worker to come."""
+        """Returns why no worker can run ``mode``; None if one can. Waits for the first worker to come."""
         if not self.threads(mode):
             return (
                 f"no worker of the cluster at {self.address} takes emu trials; start one with "
@@ -144,14 +145,14 @@ class Cluster:
         """Makes sure that every worker can run these and put records there; ``seed`` is the first.
 
         Args:
-            scenarios: what is going to run.
+            scenarios: the scenarios of the run.
             modes: the modes of each, by id.
             out: the campaign's folder, which workers share unless there is a ``remote``.
             seed: of the plans that workers must make as they are made here.
-            remote: where records go instead of ``out``.
+            remote: where records are written instead of ``out``.
             way: emu's.
 
-        Raises CannotRunError naming the workers, and what each lacks.
+        Raises CannotRunError naming the workers, and the missing parts of each.
         """
         self._root, self._remote = out.absolute(), remote
         self._workers.meet()
@@ -177,12 +178,13 @@ class Cluster:
         self._workers.ask(asked, emu=emu, way=way)
 
     def expect(self, scenario: Scenario, mode: Mode, wall_s: float) -> None:
-        """Says what a trial takes, which is otherwise found out with the first: by it batches are made."""
+        """Sets the time of a trial, which is otherwise learned from the first: it decides the size of
+        batches."""
         self._pace[scenario.id, mode] = wall_s
 
     def run_all(
         self, jobs: Sequence[Job], task: Callable[[Job], Task], emu: EmuSettings, watcher: Watcher
     ) -> None:
-        """Runs all jobs, of one mode; `watcher` is told of each in this thread. Raises as `Batches.run`."""
+        """Runs all jobs, of one mode; calls `watcher` for each in this thread. Raises as `Batches.run`."""
         batches = Batches(self._workers, self._root, self._remote, self._pace, task, emu, watcher)
         batches.run(jobs)

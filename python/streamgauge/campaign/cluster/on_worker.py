@@ -1,4 +1,4 @@
-"""What workers of a Dask cluster run for a campaign: trials, and what is asked before the first."""
+"""Functions that workers of a Dask cluster run for a campaign: trials, and checks before the first."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 BROKEN: Final = 2
-"""Exit status of errors that say "inconclusive": a process of the trial died, nobody's input is wrong."""
+"""Exit status of errors that mean "inconclusive": a process of the trial died, no input is wrong."""
 EMU: Final = "emu"
 """The resource of workers that may run emu trials, one of it a trial."""
 UPLOADS: Final = 8
@@ -47,12 +47,13 @@ UPLOADS: Final = 8
 
 
 def version() -> dict[str, Any]:
-    """What must be the same wherever trials of a campaign run."""
+    """Returns the versions that must be the same wherever trials of a campaign run."""
     return {"streamgauge": streamgauge.__version__, "model": _native.MODEL_VERSION, "emu": EMU_VERSION}
 
 
 def look(dask_worker: Any) -> dict[str, Any]:
-    """What this worker is; Dask hands in the worker. Quick: nothing is started and no file is read."""
+    """Returns the description of this worker; Dask supplies the worker. Quick: nothing is started and no file
+    is read."""
     return {
         **version(),
         "host": platform.node(),
@@ -64,12 +65,12 @@ def look(dask_worker: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Prepared:
-    """What a worker is asked to make sure of before trials come."""
+    """Requirements that a worker checks before trials arrive."""
 
     out: str | None = None
     """A folder that it must share with the campaign."""
     token: str = ""
-    """The name and the content of the file in it that says so."""
+    """Name and content of the marker file in it."""
     url: str | None = None
     """Where it must be able to write objects."""
     emu: bool = False
@@ -80,7 +81,8 @@ class Prepared:
 
 
 async def prepare(asked: Prepared) -> list[str]:
-    """What this worker lacks, in words; beside its event loop, which would hold up everything else."""
+    """Returns the missing parts of this worker, in words; runs beside its event loop, which would delay
+    everything else."""
     return await asyncio.to_thread(_lacking, asked)
 
 
@@ -109,7 +111,7 @@ def _lacking(asked: Prepared) -> list[str]:
 
 
 def _not_shared(out: Path, token: str) -> str | None:
-    """Why a folder is not the campaign's; leaves an answer beside its question if it is."""
+    """Returns why a folder is not the campaign's; leaves an answer beside its question if it is."""
     remedy = f"share {out} and mount it there at the same path, or give --out a URL such as s3://bucket/run-1"
     try:
         said = (out / f".{token}").read_text(encoding="utf-8")
@@ -132,11 +134,11 @@ def plan_digest(scenario: Scenario, mode: Mode, seed: int) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
-    """Trials of one scenario that go to a worker together: what they have in common goes once."""
+    """Trials of one scenario that are sent to a worker together: common parts are sent once."""
 
     tasks: tuple[Task, ...]
     anew: tuple[bool, ...]
-    """Of each whether it runs though a trial lies in its place: the campaign has judged that."""
+    """Whether each runs though a trial exists in its place: the campaign has judged that."""
     version: Mapping[str, Any]
     """`version` of the campaign."""
     emu: EmuSettings | None = None
@@ -148,7 +150,7 @@ class Batch:
 
 @dataclass(frozen=True, kw_only=True)
 class BatchResult:
-    """What became of a batch."""
+    """Results of a batch."""
 
     rows: tuple[Row | BaseException, ...] = ()
     """In the order of its tasks; fewer, if the last one is an error."""
@@ -182,7 +184,7 @@ def run_batch(batch: Batch) -> BatchResult:
 
 
 def version_words(told: Mapping[str, Any]) -> str:
-    """A version in words."""
+    """Returns a version in words."""
     return f"StreamGauge {told.get('streamgauge')} (model {told.get('model')}, emu {told.get('emu')})"
 
 
@@ -202,7 +204,7 @@ def _in_folder(batch: Batch) -> list[Found]:
 
 
 def _each(tasks: Sequence[Task], run: Callable[[Task], Found]) -> list[Found]:
-    """What becomes of each trial, up to the first that cannot run at all."""
+    """Returns the result of each trial, up to the first that cannot run at all."""
     found: list[Found] = []
     for task in tasks:
         try:
@@ -219,7 +221,7 @@ def _each(tasks: Sequence[Task], run: Callable[[Task], Found]) -> list[Found]:
 
 
 def _to_url(batch: Batch, url: str) -> list[Found]:
-    """The same, each trial in a local folder first; it goes up while the next one runs."""
+    """Does the same with each trial in a local folder first; it is uploaded while the next one runs."""
     remote = Remote(url)
     places = [Path(task.directory).relative_to(batch.root) for task in batch.tasks]
     with ExitStack() as local:
@@ -251,6 +253,6 @@ def _each_up(remote: Remote, batch: Batch, places: list[Path], there: dict[Path,
     for number, upload in enumerate(going):
         failed = None if upload is None else upload.exception()
         if failed is not None:
-            # What came after it is there, and is found when the campaign goes on.
+            # Later results exist, and are found when the campaign continues.
             return [*found[:number], (as_sent(failed), False)]
     return found

@@ -1,4 +1,4 @@
-"""Who the workers of a cluster are, and what each lacks."""
+"""The workers of a cluster, and the missing parts of each."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["Workers", "cannot_answer", "first_line"]
 _WORKERS_S: Final = 60.0
 """How long there may be no worker."""
 _APART_S: Final = 1.0
-"""Clocks that are further apart are told."""
+"""Largest difference of clocks without a warning."""
 _MOST_SAID: Final = 3
 
 
@@ -45,11 +45,11 @@ class Workers:
         #: Those that get nothing.
         self._bad: set[str] = set()
         self._none_since: float | None = None
-        #: What was seen on the way; not fatal.
+        #: Warnings on the way; not fatal.
         self.warnings: list[str] = []
 
     def threads(self, mode: Mode) -> int:
-        """How many trials of that mode they run at once."""
+        """Returns how many trials of that mode they run at once."""
         if mode == "emu":
             return self._slots(EMU)
         addresses = self._known if self.only is None else self.only
@@ -64,8 +64,8 @@ class Workers:
         while not (nthreads := self.client.nthreads()):
             if time.monotonic() > deadline:
                 raise CannotRunError(
-                    f"the Dask scheduler at {self.address} has no worker; start some with "
-                    f"'streamgauge worker {self.address}', or let your batch system (docs/cluster.md)."
+                    f"the Dask scheduler at {self.address} has no worker. Start some with "
+                    f"'streamgauge worker {self.address}', or by your batch system (docs/cluster.md)."
                 )
             time.sleep(0.2)
         self._known = {address: told for address, told in self._known.items() if address in nthreads}
@@ -82,7 +82,7 @@ class Workers:
             }
         )
         self._known |= told
-        # Of a clock that is later than the answer, or earlier than the question, that much is certain.
+        # A clock that is later than the answer, or earlier than the question, is off by at least that much.
         apart = {
             found["host"]: max(found["now"] - after, before - found["now"], 0.0) for found in told.values()
         }
@@ -94,14 +94,15 @@ class Workers:
                 )
 
     def _run(self, function: Callable[..., Any], *arguments: Any, workers: list[str]) -> dict[str, Any]:
-        """What each worker answers, aside from its trials. Raises CannotRunError naming those that cannot."""
+        """Returns each worker's answer, aside from its trials. Raises CannotRunError naming those that
+        fail."""
         if not workers:
             return {}
         with self.talking():
             told: dict[str, Any] = self.client.run(function, *arguments, workers=workers, on_error="return")
         failed = {address for address, found in told.items() if isinstance(found, Exception)}
         if failed:
-            # Of one that died meanwhile there is nothing to say.
+            # A worker that died meanwhile needs no message.
             failed &= set(self.client.nthreads())
             self._raise({address: cannot_answer(told[address]) for address in failed})
         return {address: found for address, found in told.items() if not isinstance(found, Exception)}
@@ -162,12 +163,12 @@ class Workers:
 
     def gone(self) -> CannotRunError:
         return CannotRunError(
-            f"the Dask scheduler at {self.address} is gone, or took its tasks back; start it, and the same "
-            "command goes on from there."
+            f"the Dask scheduler at {self.address} is gone, or dropped its tasks. Start it and run the "
+            "same command, which resumes."
         )
 
     def see_who_is_there(self, refusing: str = "") -> None:
-        """Forgets workers that went, and looks at those that came: one of another version gets nothing."""
+        """Forgets workers that left, and checks new ones: one of another version gets nothing."""
         with self.talking():
             there = self.client.nthreads()
         self._known = {address: told for address, told in self._known.items() if address in there}
@@ -177,8 +178,8 @@ class Workers:
             self._none_since = time.monotonic()
         elif time.monotonic() - self._none_since > _WORKERS_S:
             raise CannotRunError(
-                f"all workers of the cluster at {self.address} are gone, for {_WORKERS_S:.0f} s now; start "
-                "some, and the same command goes on from there."
+                f"the cluster at {self.address} has had no worker for {_WORKERS_S:.0f} s. Start some and run "
+                "the same command, which resumes."
             )
         mine = version()
         self._bad &= set(there)
@@ -198,9 +199,9 @@ class Workers:
 
 
 def cannot_answer(error: BaseException) -> str:
-    """Why a worker cannot do what it was asked, in words."""
+    """Returns why a worker cannot answer a request, in words."""
     said = first_line(error)
-    # Dask tells of what could not even be read there by its text alone.
+    # Dask reports an object that could not even be read there by its text alone.
     missing = said.startswith(("ModuleNotFoundError(", "ImportError(", "AttributeError("))
     if missing or isinstance(error, ImportError | AttributeError | TypeError):
         return f"has no StreamGauge, or another version ({said}); install the same version there"
@@ -208,5 +209,5 @@ def cannot_answer(error: BaseException) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """What an error says, of that the first line."""
+    """Returns the first line of an error's text."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")

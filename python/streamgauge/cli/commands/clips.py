@@ -24,16 +24,16 @@ def _clip(
         str, typer.Argument(metavar="SOURCE-RATE", help="As in a scenario: carphone-550k, bigbuckbunny-1.5M.")
     ],
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The .mp4 file to write.")],
-    duration: Annotated[str, typer.Option("--duration", metavar="TIME", help="How long it plays.")] = "10 s",
+    duration: Annotated[str, typer.Option("--duration", metavar="TIME", help="Duration.")] = "10 s",
     audio: Annotated[
-        str, typer.Option("--audio", metavar="RATE", help="The share of the rate that is sound, a tone.")
+        str, typer.Option("--audio", metavar="RATE", help="Share of the rate for sound, a tone.")
     ] = "0 bit/s",
-    as_json: Annotated[bool, typer.Option("--json", help="What it holds, as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the contents as JSON.")] = False,
 ) -> None:
-    """Write a clip that ships as a file, to serve it or to look at it.
+    """Write a clip that ships as a file.
 
-    Encoded by ffmpeg on first use: H.264, and AAC if it has sound. Folders are made; a file that is there
-    with other content stays.
+    ffmpeg encodes it at first use: H.264, and AAC if it has sound. Missing folders are made. A file with
+    other content is kept.
 
     [b]Examples[/b]
 
@@ -50,59 +50,67 @@ def _ladder(
     sources: Annotated[
         list[str],
         typer.Argument(
-            metavar="SOURCE...", help="What ships (carphone), a video file, or the files of a ladder."
+            metavar="SOURCE...", help="Content that ships (carphone), a video file, or the files of a ladder."
         ),
     ],
     rates: Annotated[
-        str | None, typer.Option("--rates", metavar="RATES", help="Of its pictures, the lowest first.")
+        str | None,
+        typer.Option("--rates", metavar="RATES", help="Bit rates of the pictures, the lowest first."),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out", metavar="FOLDER|FILE", help="A new folder to write it to, or one file: film.wmv."
-        ),
+        typer.Option("--out", metavar="FOLDER|FILE", help="A new folder, or one new file: film.wmv."),
     ] = None,
     duration: Annotated[
         str | None,
         typer.Option(
-            "--duration", metavar="TIME", help="How long it plays; a film's length, or 10 s of what ships."
+            "--duration", metavar="TIME", help="Duration. Default: the film's; 10 s for content that ships."
         ),
     ] = None,
     audio: Annotated[
         str | None,
         typer.Option(
-            "--audio", metavar="RATE", help="The rate of its sound, a track of its own; none if left out."
+            "--audio", metavar="RATE", help="Bit rate of the sound, a separate track. Default: no sound."
         ),
     ] = None,
     segment: Annotated[
         str | None,
-        typer.Option("--segment", metavar="TIME", help="From key frame to key frame; 2 s if left out."),
+        typer.Option("--segment", metavar="TIME", help="Time between key frames. Default: 2 s."),
     ] = None,
     frame_rate: Annotated[
         str | None,
-        typer.Option("--frame-rate", metavar="N", help="Frames a second; a film's own, or 25 of what ships."),
+        typer.Option(
+            "--frame-rate",
+            metavar="N",
+            help="Frames a second. Default: the film's; 25 for content that ships.",
+        ),
     ] = None,
     sizes: Annotated[
         str | None,
         typer.Option(
-            "--sizes", metavar="WxH,...", help="Of each rate's pictures; a film's own, or by the rate."
+            "--sizes",
+            metavar="WxH,...",
+            help="Picture size of each rate. Default: the film's, or by the rate.",
         ),
     ] = None,
     jobs: Annotated[
         int | None,
         typer.Option(
-            "--jobs", metavar="N", min=1, help="Encoders at once; as many as processors if left out."
+            "--jobs",
+            metavar="N",
+            min=1,
+            help="Number of concurrent encoders. Default: one for each processor.",
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="What it holds, as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the contents as JSON.")] = False,
 ) -> None:
-    r"""Encode content at several rates whose key frames align, for a packager to cut into segments.
+    r"""Encode content at several rates with aligned key frames, for a packager to cut.
 
-    FOLDER gets an MP4 file of H.264 for each rate, one of AAC if it has sound, and content.json, which has
-    every frame's size, time and key flag. Encodings are kept by content and settings, so the same again takes
-    no time. A film's own size, frame rate, channels and length are kept unless an option says otherwise; the
-    output states each change. Two or more files without --rates are taken as a ladder as they are, and held
-    against the same rule.
+    FOLDER gets one H.264 file for each rate, one AAC file for sound, and content.json. That file has the
+    size, time and key flag of every frame. The same content and settings are encoded once.
+
+    A film keeps its size, frame rate, channels and length, unless an option changes them. The output lists
+    each change. Two or more files without --rates are used unchanged as a ladder, if they are aligned.
 
     [b]Examples[/b]
 
@@ -137,22 +145,21 @@ def _package(
         Path,
         typer.Argument(metavar="LADDER", help="A folder that `streamgauge ladder` wrote, or an MP4 file."),
     ],
-    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="A new folder to write it to.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="A new folder.")],
     index: Annotated[
         str | None,
         typer.Option(
             "--index",
             metavar="HOW",
-            help="How DASH tells segments: number or timeline; by number if all are of one length.",
+            help="How DASH addresses segments: number or timeline. Default: number if all have one length.",
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="What it holds, as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the contents as JSON.")] = False,
 ) -> None:
-    """Cut a ladder into segments, with the manifests of DASH and of HLS that name them.
+    """Cut a ladder into segments with manifests of DASH and HLS.
 
-    By ffmpeg's packager: fragmented MP4, pictures and sound apart, representations from the lowest rate up,
-    segments as long as the ladder's. FOLDER gets manifest.mpd, master.m3u8 and presentation.json, which says
-    what there is. A folder that any web server can serve.
+    ffmpeg packages fragmented MP4, with separate pictures and sound, from the lowest rate up. FOLDER gets
+    manifest.mpd, master.m3u8 and presentation.json, a description of both. Any web server can serve it.
 
     [b]Examples[/b]
 

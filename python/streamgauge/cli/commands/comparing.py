@@ -37,9 +37,8 @@ def _compare(
         list[str],
         typer.Argument(
             metavar="A B...",
-            help="Folders of records; scenarios by id, glob or file, each with settings behind it in the "
-            "same argument; with --in names of systems. 'matrix': every system in every kind of scenario, "
-            "and behind it scenarios whose systems join them.",
+            help="Folders of records, or scenarios by id, glob or file. A setting may follow in the same "
+            "argument. With --in: names of systems. 'matrix': every system in every kind of scenario.",
         ),
     ],
     over: Annotated[
@@ -47,8 +46,8 @@ def _compare(
         typer.Option(
             "--over",
             metavar="ADDRESS=V1,V2",
-            help="Each value is a subject, such as path.down.queue=\\[droptail 20 kB,codel 20 kB]; "
-            "mode=sim,emu compares the modes.",
+            help="Each value is a subject: path.down.queue=\\[droptail 20 kB,codel 20 kB]. mode=sim,emu "
+            "compares the modes.",
         ),
     ] = None,
     inside: Annotated[
@@ -56,7 +55,7 @@ def _compare(
         typer.Option(
             "--in",
             metavar="FILE|ID",
-            help="Operands are systems, put in place of this scenario's under test.",
+            help="Operands are systems. Each replaces this scenario's subject.",
         ),
     ] = None,
     commit: Annotated[
@@ -64,30 +63,33 @@ def _compare(
         typer.Option(
             "--commit",
             metavar="REV",
-            help="Each commit of the repository in which the scenario's file lies is a subject, checked out "
-            "and built apart.",
+            help="Each commit of the scenario's repository is a subject, checked out and built separately.",
         ),
     ] = None,
     build: Annotated[
         str | None,
         typer.Option(
-            "--build", metavar="CMD", help="With --commit: builds each, in the top of its checkout."
+            "--build",
+            metavar="CMD",
+            help="With --commit: command that builds each checkout, run in its top folder.",
         ),
     ] = None,
     baseline: Annotated[
         str | None,
         typer.Option(
-            "--baseline", metavar="NAME", help="What the others are held against. Default: the first."
+            "--baseline",
+            metavar="NAME",
+            help="The subject that others are compared with. Default: the first.",
         ),
     ] = None,
     against: Annotated[
         Path | None,
-        typer.Option("--against", metavar="FILE", help="Hold them against a baseline that was saved."),
+        typer.Option("--against", metavar="FILE", help="Compare with a saved baseline."),
     ] = None,
     save_baseline: Annotated[
         Path | None,
         typer.Option(
-            "--save-baseline", metavar="FILE", help="Save the first subject's numbers, to compare with later."
+            "--save-baseline", metavar="FILE", help="Save the first subject's figures as a baseline."
         ),
     ] = None,
     metric: Annotated[
@@ -103,17 +105,17 @@ def _compare(
         typer.Option(
             "--margin",
             metavar="METRIC=VALUE",
-            help="What counts as practically equal, such as goodput=2% or startup_delay=50ms.",
+            help="Differences up to this are practically equal: goodput=2%, startup_delay=50ms.",
         ),
     ] = None,
     flow: Annotated[
         str | None,
-        typer.Option("--flow", metavar="NAME", help="The flow under test. Default: those of role subject."),
+        typer.Option("--flow", metavar="NAME", help="The subject. Default: flows with the role subject."),
     ] = None,
     mode: Annotated[
         Literal["sim", "emu", "both"] | None,
         typer.Option(
-            "--mode", help="Default: the first that each scenario supports and this machine can do."
+            "--mode", help="Default: the first that each scenario supports and this machine can run."
         ),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the first repetition.")] = 1,
@@ -130,34 +132,39 @@ def _compare(
         ),
     ] = None,
     at_most: Annotated[
-        int, typer.Option("--at-most", metavar="N", min=2, help="With --until: so many repetitions at most.")
+        int,
+        typer.Option("--at-most", metavar="N", min=2, help="With --until: maximum number of repetitions."),
     ] = 40,
     alone: Annotated[
         bool,
         typer.Option(
             "--alone/--no-alone",
-            help="Run the flows beside it alone as well, to tell what harm is done to them.",
+            help="Also run the cross traffic alone, to measure the harm to it.",
         ),
     ] = True,
     settings: SetOption = None,
     out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Where records go; a rerun resumes there.")
+        Path, typer.Option("--out", metavar="DIR", help="Folder for records; a rerun resumes there.")
     ] = Path("runs"),
     keep: Annotated[
         Keep | None,
         typer.Option(
-            "--keep", help="How much of each record is stored. Default: packets; of matrix metrics."
+            "--keep", help="Parts of each record to store. Default: packets; for a matrix, metrics."
         ),
     ] = None,
     kind: Annotated[
         list[str] | None,
         typer.Option(
-            "--kind", metavar="GLOB", help="Of matrix only these kinds of scenario, such as 'tcp-*'."
+            "--kind",
+            metavar="GLOB",
+            help="For a matrix: include only these kinds of scenario, such as 'tcp-*'.",
         ),
     ] = None,
     system: Annotated[
         list[str] | None,
-        typer.Option("--system", metavar="GLOB", help="Of matrix only these systems, such as 'dash-*'."),
+        typer.Option(
+            "--system", metavar="GLOB", help="For a matrix: include only these systems, such as 'dash-*'."
+        ),
     ] = None,
     emulate: Annotated[
         int | None,
@@ -165,8 +172,7 @@ def _compare(
             "--emulate",
             metavar="N",
             min=1,
-            help="Of matrix also emulate a quarter of the kinds, N trials of each cell (docs/matrix.md), on "
-            "--machine.",
+            help="For a matrix: also emulate a quarter of the kinds, N trials a cell (docs/matrix.md).",
         ),
     ] = None,
     way: WayOption = None,
@@ -178,14 +184,16 @@ def _compare(
     junit: JunitOption = None,
     summary: SummaryOption = None,
     report: Annotated[
-        Path | None, typer.Option("--report", metavar="FILE", help="Also write the page of these trials.")
+        Path | None, typer.Option("--report", metavar="FILE", help="Also write a report of these trials.")
     ] = None,
     as_json: JsonOption = False,
 ) -> int:
-    r"""Say which of several behaves best, by how much, with what confidence.
+    r"""Rank subjects by each metric, with intervals and verdicts.
 
-    Every metric of the viewer, the flow and its neighbours is compared with the baseline's: better, worse,
-    practically equal or undecided. Exit status 0: nothing is worse; 1: something is; 2: nothing is decided.
+    Each metric of the viewer, the flow and its neighbours has a verdict. It is better, worse, practically
+    equal or undecided.
+
+    Exit status: 0 nothing is worse, 1 a metric is worse, 2 nothing is decided.
 
     [b]Examples[/b]
 
@@ -198,15 +206,18 @@ def _compare(
 
       streamgauge compare matrix --kind 'tcp-*' --repeat 3
 
+      streamgauge compare rfc8867 --mode sim
+
       streamgauge compare my.yaml --commit main --commit HEAD --build make \
         --until decided --at-most 20
     """
     from streamgauge.cli.comparing import CompareRequest, compare_command
     from streamgauge.cli.gating import GateFiles
-    from streamgauge.cli.matrix import MATRIX, MatrixRequest, check_options, matrix_command
+    from streamgauge.cli.matrix import MatrixRequest, check_options, family_file, matrix_command
 
     on_it = on_machine(machine, way, jobs, brought)
-    is_matrix = operands[0] == MATRIX
+    family = family_file(operands[0])
+    is_matrix = family is not None
     check_options(
         is_matrix,
         {"--kind": kind, "--system": system, "--emulate": emulate},
@@ -219,6 +230,7 @@ def _compare(
     if is_matrix:
         return matrix_command(
             MatrixRequest(
+                file=family,
                 own=operands[1:],
                 kinds=kind or [],
                 systems=system or [],

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from streamgauge.cli.commands.register import register
+from streamgauge.cli.options import LiveOption, LivePortOption
 
 __all__ = ["add"]
 
@@ -24,9 +25,9 @@ def _link(
     ],
     down: Annotated[
         str | None,
-        typer.Option("--down", metavar="PATH", help="Towards the command, 'rate 1 Mbit/s, delay 20 ms'."),
+        typer.Option("--down", metavar="PATH", help="Path to the command: 'rate 1 Mbit/s, delay 20 ms'."),
     ] = None,
-    up: Annotated[str | None, typer.Option("--up", metavar="PATH", help="From the command.")] = None,
+    up: Annotated[str | None, typer.Option("--up", metavar="PATH", help="Path from the command.")] = None,
     preset: Annotated[
         str | None,
         typer.Option(
@@ -60,32 +61,31 @@ def _link(
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of random loss and jitter.")] = 1,
     preflight: Annotated[
         bool,
-        typer.Option(
-            "--preflight/--no-preflight", help="Test the path before the command starts: measure it empty."
-        ),
+        typer.Option("--preflight/--no-preflight", help="Measure the empty path before the command starts."),
     ] = True,
     drain: Annotated[
         bool,
-        typer.Option("--drain/--no-drain", help="Let what is in flight arrive when the command has ended."),
+        typer.Option("--drain/--no-drain", help="Deliver the packets in flight after the command has ended."),
     ] = True,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No remarks and no summary.")] = False,
+    live: LiveOption = None,
+    live_port: LivePortOption = 0,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print no remarks and no summary.")] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="The summary as one line of JSON, the last on stderr.")
+        bool, typer.Option("--json", help="Print the summary as one line of JSON, the last on stderr.")
     ] = False,
 ) -> int:
     r"""Run any command behind an emulated path, without root.
 
-    COMMAND's only way out is the path; it keeps its terminal, files, user, signals and exit status.
-    A direction reads as in a scenario: [b]rate[/b], [b]queue[/b] (bytes, packets or time; drop-tail unless it
-    names a discipline), [b]delay[/b], [b]jitter[/b], [b]loss[/b] and more (docs/link-command.md).
+    The path is COMMAND's only way out. It keeps its terminal, files, user, signals and exit status. A
+    direction has the keys of a scenario: [b]rate[/b], [b]queue[/b], [b]delay[/b], [b]jitter[/b], [b]loss[/b]
+    and more (docs/link-command.md).
 
-    [b]What is at the far end[/b]
+    [b]The far end[/b]
 
-    --server CMD runs in a fresh namespace there; its address is $STREAMGAUGE_SERVER for both. Without it
-    the far end is your own namespace if you may change that: as root, where $STREAMGAUGE_SERVER is this
-    machine, reached through the path, or inside another link, so that links chain. An ordinary user at top
-    level has no such right: then the far end is empty, and there is no way to the internet; let --server be
-    the other side. Packets leave the machine only with --internet, as root.
+    --server CMD runs in a fresh namespace at the far end. Its address is $STREAMGAUGE_SERVER on both sides.
+
+    Without --server, root's far end is this machine, and links inside links chain. For an ordinary user the
+    far end is then empty. Packets leave the machine only with --internet, as root.
 
     [b]Examples[/b]
 
@@ -96,15 +96,18 @@ def _link(
       streamgauge link --down 'delay 40 ms' -- \
         streamgauge link --down 'loss 1 %' -- bash
 
+      streamgauge link --preset lte --live -- bash
+
       sudo streamgauge link --preset lte --internet -- \
         curl -O https://example.org/file
 
       streamgauge link --trace lte.trace --log runs/lte \
         --server 'iperf3 -s -1' -- sh -c 'iperf3 -R -c $STREAMGAUGE_SERVER'
 
-    A summary follows on stderr. Exit status: the command's (128 + n after signal n); 3 bad input, 4 this
-    machine cannot, 126 or 127 if the command cannot be run.
+    A summary follows on stderr. Exit status: the command's, or 128 + n after signal n. 3 bad input, 4 cannot
+    run here, 126 or 127 cannot run the command.
     """
+    from streamgauge.cli.showing import live_asked
     from streamgauge.link_command.link import run_link
     from streamgauge.link_command.options import LinkRequest
     from streamgauge.link_command.paths import label_of, path_of
@@ -120,5 +123,6 @@ def _link(
         capture=capture,
         preflight=preflight,
         drain=drain,
+        live=live_asked(live, live_port),
     )
     return run_link(request, as_json=as_json, quiet=quiet)

@@ -29,7 +29,7 @@ def _list(
 ) -> None:
     """List the catalogue.
 
-    Without GLOB, many scenarios of one file are one line, which says the glob that lists them.
+    Without GLOB, many scenarios of one file are one line with their glob.
 
     [b]Examples[/b]
 
@@ -72,7 +72,7 @@ def _systems(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the systems and traffic that flows may name, or show one: its parameters and where they are from.
+    """List the systems and traffic for flows, or show one with its parameters and sources.
 
     [b]Examples[/b]
 
@@ -91,7 +91,7 @@ def _presets(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Show this one in full.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the paths that ship, or show one: what it is, where its figures come from and what was assumed.
+    """List the paths that ship, or show one with its sources and assumptions.
 
     [b]Examples[/b]
 

@@ -22,22 +22,19 @@ def _machine(
         Literal["build", "list", "remove"],
         typer.Argument(
             metavar="build|list|remove",
-            help="build: make image and snapshot now; list: say what is kept and where; remove: all of it.",
+            help="build: make image and snapshot; list: print the kept files; remove: delete them.",
         ),
     ] = "list",
     speed: Annotated[
         int,
-        typer.Option(
-            "--speed", help="Of which snapshot to build: 1, 2 or 4 thousand million instructions/s."
-        ),
+        typer.Option("--speed", help="Speed of the snapshot to build: 1, 2 or 4 GHz."),
     ] = 1,
-    again: Annotated[bool, typer.Option("--again", help="Build the image though it is there.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Build the image even if it exists.")] = False,
     as_json: JsonOption = False,
 ) -> int:
-    """Build, list or remove what emu's virtual machine starts from (docs/virtual.md).
+    """Build, list or remove the image of emu's virtual machine (docs/virtual.md).
 
-    It is built at first use too: half a minute for the image, of the distribution's packages, and as long for
-    the snapshot that trials begin from. Building takes no root.
+    The first trial also builds it. Image and snapshot take half a minute each. Building needs no root.
 
     [b]Examples[/b]
 

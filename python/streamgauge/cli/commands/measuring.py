@@ -22,7 +22,7 @@ def add(app: typer.Typer) -> None:
 
 
 def _doctor(way: WayOption = None, as_json: JsonOption = False) -> int:
-    """Say what this machine can do, why not, and the remedy. Exit status 4 if emu cannot run.
+    """List the abilities of this machine, with reasons and remedies. Exit status 4 if emu cannot run.
 
     [b]Example[/b]
 
@@ -36,7 +36,9 @@ def _doctor(way: WayOption = None, as_json: JsonOption = False) -> int:
 def _calibrate(
     way: WayOption = None,
     machine: MachineOption = "host",
-    quick: Annotated[bool, typer.Option("--quick", help="A third of the time, and wider intervals.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Take a third of the time, with wider intervals.")
+    ] = False,
     out: Annotated[
         list[Path] | None,
         typer.Option(
@@ -45,11 +47,12 @@ def _calibrate(
     ] = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Measure the link emulator here and now, in about a minute, by kernel stamps at its two ends.
+    """Measure the link emulator on this machine, in about a minute, by kernel time stamps.
 
-    Rate, delay, jitter, queue limit, loss statistics and packet-rate ceiling against what was asked for. The
-    result is kept as this machine's certificate, which every emu trial and report then carries. Exit status 1
-    if a bound is not kept, 2 if one cannot be told.
+    It compares rate, delay, jitter, queue limit, loss and packet rate with the request. The result is this
+    machine's certificate, and later emu trials and reports carry it.
+
+    Exit status: 0 within all bounds, 1 outside a bound, 2 undecided.
 
     [b]Examples[/b]
 
@@ -76,7 +79,7 @@ def _crosscheck(
     ],
     quick: Annotated[
         bool,
-        typer.Option("--quick", help="12 to 20 s a trial and fewer of them: for looking, never for docs."),
+        typer.Option("--quick", help="Run fewer and shorter trials, 12 to 20 s each. Not for docs."),
     ] = False,
     systems: Annotated[
         str | None,
@@ -91,13 +94,13 @@ def _crosscheck(
             metavar="N",
             min=1,
             max=99,
-            help="systems: so many drawn conditions of each. Default: 10.",
+            help="systems: number of drawn conditions of each. Default: 10.",
         ),
     ] = None,
     case: Annotated[
         list[str] | None,
         typer.Option(
-            "--case", metavar="GLOB", help="Only cases whose ids match, 'reno/*', 'hlsjs/*'; repeatable."
+            "--case", metavar="GLOB", help="Only cases with a matching id: 'reno/*', 'hlsjs/*'. Repeatable."
         ),
     ] = None,
     trials: Annotated[
@@ -107,29 +110,29 @@ def _crosscheck(
             metavar="N",
             min=2,
             max=99,
-            help="Valid real trials of each case and, in proportion, simulated ones; of mixes with BBR four "
-            "times as many. Default: by case; 5 of tcp.",
+            help="Valid real trials of each case, and simulated ones in proportion. Mixes with BBR run four "
+            "times as many. Default: by case; tcp: 5.",
         ),
     ] = None,
     with_: Annotated[
-        Literal["ns3"] | None, typer.Option("--with", help="tcp: ns3, ns-3 as a third column.")
+        Literal["ns3"] | None, typer.Option("--with", help="tcp: ns3 adds ns-3 as a third column.")
     ] = None,
     against: Annotated[
         Literal["emu", "sim"],
         typer.Option(
             "--against",
-            help="sim: the simulator against itself with other seeds, which tests the comparison.",
+            help="sim: compare the simulator with itself under other seeds, as a test of the comparison.",
         ),
     ] = "emu",
     out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Where records go; a rerun resumes there.")
+        Path, typer.Option("--out", metavar="DIR", help="Folder for records; a rerun resumes there.")
     ] = Path("runs/crosscheck"),
     docs: Annotated[
         Path | None,
         typer.Option(
             "--docs",
             metavar="FILE",
-            help="Fill the page's measured parts and figures; it names the cases that --case leaves out.",
+            help="Fill the page's measured parts and figures. Cases that --case excludes are listed.",
         ),
     ] = None,
     also: Annotated[
@@ -137,8 +140,17 @@ def _crosscheck(
         typer.Option(
             "--also",
             metavar="FILE",
-            help="Join what another run left there (crosscheck*.json), such as one with another --machine; "
-            "repeatable. Of a case that several have, the one with most valid real trials counts.",
+            help="Merge the result of another run (crosscheck*.json), such as one with another --machine. "
+            "Repeatable. Among several results of a case, most valid real trials win.",
+        ),
+    ] = None,
+    real: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--real",
+            metavar="FILE",
+            help="abr: take the real trials of an earlier run from its crosscheck-abr.json; repeatable, and "
+            "trials of a case count together.",
         ),
     ] = None,
     jobs: JobsOption = None,
@@ -146,15 +158,16 @@ def _crosscheck(
     machine: MachineOption = "host",
     as_json: JsonOption = False,
 ) -> int:
-    """Hold what is simulated against the real thing: TCP against the kernel's, players and systems against
-    themselves.
+    """Compare the simulator with reality: TCP with the kernel's, players and systems with themselves.
 
-    The same scenarios run in both modes. Of tcp, loss, intervals between losses, RTT, the window's sawtooth,
-    shares and completion times (docs/fidelity.md), of abr, chosen bit rate, changes of level, stalls and
-    start-up of dash.js, hls.js and Shaka on drawn links (docs/fidelity-abr.md), of systems what each of ours
-    sends, loses and shows on real sockets (docs/fidelity-systems.md) are compared by an equivalence test
-    against emu's own run-to-run spread; what is wrong on purpose must be rejected. Exit status 1 if
-    something of that is not, or if more than two rows differ unexplained; 2 if something cannot be told.
+    The same scenarios run in both modes. An equivalence test compares them, by emu's own run-to-run spread.
+    Deliberate errors must be rejected.
+
+    [b]tcp[/b] compares loss, RTT, window, shares and completion times (docs/fidelity.md). [b]abr[/b] compares
+    levels, stalls and start-up of dash.js, hls.js and Shaka (docs/fidelity-abr.md). [b]systems[/b] compares
+    our systems on real sockets (docs/fidelity-systems.md).
+
+    Exit status: 0 equivalent, 1 unexplained differences or an accepted error, 2 undecided.
 
     [b]Examples[/b]
 
@@ -167,6 +180,8 @@ def _crosscheck(
       streamgauge crosscheck tcp --machine virtual --case 'bic/*'
 
       streamgauge crosscheck abr --quick --case 'dashjs/*'
+
+      streamgauge crosscheck abr --real runs/crosscheck/crosscheck-abr.json
 
       streamgauge crosscheck systems --systems rtp,darwin --conditions 3
     """
@@ -186,7 +201,7 @@ def _crosscheck(
         reference=against,
         emu=EmuSettings(way=on_it.way, jobs=on_it.jobs),
     )
-    return crosscheck_command(request, docs, also or [], as_json)
+    return crosscheck_command(request, docs, also or [], as_json, real or [])
 
 
 def _verify(
@@ -196,13 +211,15 @@ def _verify(
     ],
     replay: Annotated[
         bool,
-        typer.Option("--replay", help="Also let the packets enter the path again: each must fare the same."),
+        typer.Option(
+            "--replay", help="Also send the packets through the path again. Each must have the same fate."
+        ),
     ] = False,
     as_json: JsonOption = False,
 ) -> int:
-    """Check that records hold what was written, and with --replay that the path did what its plan says.
+    """Check that records are undamaged, and with --replay that the path followed its plan.
 
-    Exit status 3 if a record is damaged, 1 if one does not replay.
+    Exit status: 3 if a record is damaged, 1 if a record does not replay.
 
     [b]Example[/b]
 

@@ -25,13 +25,13 @@ def _report(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", metavar="FILE", help="The page. Default: DIR/report.html; of a URL, report.html here."
+            "--out", metavar="FILE", help="The page. Default: DIR/report.html; for a URL, ./report.html."
         ),
     ] = None,
     answer: Annotated[
         str | None,
         typer.Option(
-            "--answer", metavar="ID", help="Also print what scenarios answer: an id, or a glob of ids."
+            "--answer", metavar="ID", help="Also print the answers of scenarios: an id, or a glob of ids."
         ),
     ] = None,
     figures: Annotated[
@@ -39,16 +39,15 @@ def _report(
         typer.Option(
             "--figures",
             metavar="FORMAT,...",
-            help="Also write every figure as files into figures/ beside the page: svg, png, pdf, its data as "
-            "csv, a program that draws it of these as py.",
+            help="Also write each figure into figures/: svg, png, pdf, csv (data) or py (program).",
         ),
     ] = None,
     verify: Annotated[
         bool,
         typer.Option(
             "--verify",
-            help="Read every record wholly, and leave those out that are not as they were written, with the "
-            "reason. Without, files that are there, whole and each other's are trusted.",
+            help="Check every byte of the records, and exclude damaged ones with the reason. Without it "
+            "complete records are trusted.",
         ),
     ] = False,
 ) -> None:
@@ -74,23 +73,24 @@ def _report(
 def _quality(
     directory: Records,
     flow: Annotated[
-        str | None, typer.Option("--flow", metavar="NAME", help="This flow alone. Default: all that play.")
+        str | None,
+        typer.Option("--flow", metavar="NAME", help="Only this flow. Default: all flows that play."),
     ] = None,
     with_mos: Annotated[
         bool,
         typer.Option(
             "--p1203",
-            help="Also the mean opinion score of ITU-T P.1203 of players that say which segments they show, "
-            "by itu-p1203, which you install yourself: it is for non-commercial research only.",
+            help="Also the mean opinion score of ITU-T P.1203, for players that report their segments. Needs "
+            "itu-p1203, which you install: it is for non-commercial research only.",
         ),
     ] = False,
     as_json: JsonOption = False,
 ) -> int:
-    """Judge the pictures that players showed against the source: SSIM and PSNR, from what arrived in time.
+    """Judge the shown pictures against the source by SSIM and PSNR.
 
-    For systems rtp, darwin and realvideo, and for players of a ladder that say which segments they show, of
-    records from either mode whose events were kept. Needs ffmpeg. With --json also frame by frame or
-    segment by segment. What is compared with what: docs/quality.md.
+    It judges systems rtp, darwin and realvideo, and players of a ladder with reported segments. The records
+    need their events. ffmpeg is needed. --json lists each frame or segment. docs/quality.md describes the
+    method.
 
     [b]Examples[/b]
 
@@ -107,11 +107,13 @@ def _two_phases(
     directory: Records,
     fitted: Annotated[
         list[str],
-        typer.Option("--fit", metavar="GLOB", help="Ids that it is fitted to; repeatable."),
+        typer.Option("--fit", metavar="GLOB", help="Ids that the model is fitted to. Repeatable."),
     ],
     judged: Annotated[
         list[str] | None,
-        typer.Option("--judge", metavar="GLOB", help="Ids that it is then held against; repeatable."),
+        typer.Option(
+            "--judge", metavar="GLOB", help="Ids that the fitted model is compared with. Repeatable."
+        ),
     ] = None,
     flow: Annotated[
         str | None,
@@ -122,17 +124,16 @@ def _two_phases(
         typer.Option(
             "--out",
             metavar="FILE",
-            help="Also write the model's table as .csv, with its parameters and errors as .json, or its "
-            "lines over what was measured as .svg, .png or .pdf; repeatable.",
+            help="Also write the table (.csv), with errors (.json), or a figure (.svg, .png, .pdf). "
+            "Repeatable.",
         ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Fit a model of a stream that fills its player's buffer first and then plays, and say how far off it is.
+    """Fit a model of a stream that fills a buffer first and then plays.
 
-    Of encoded rates, capacity, loss and a TCP beside it the model says of both phases how long they are, what
-    is offered, received and lost, in which bursts, and what is taken where too much is lost. The table is for
-    simulators of one's own (docs/two-phases.md).
+    The inputs are encoded rates, capacity, loss and a TCP flow beside it. The outputs are length, rates,
+    losses and bursts of both phases. Simulators can use the table (docs/two-phases.md).
 
     [b]Examples[/b]
 

@@ -11,7 +11,7 @@ import typer
 __all__ = ["HelpPanel", "reflowed", "register"]
 
 HelpPanel = Literal["Run experiments", "Compare and report", "Look up", "Stream", "Instrument"]
-"""What commands are for: the parts of the program's help, in its order."""
+"""Purposes of commands: the parts of the program's help, in its order."""
 
 
 def register(

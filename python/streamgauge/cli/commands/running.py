@@ -12,6 +12,8 @@ from streamgauge.cli.options import (
     JsonOption,
     JunitOption,
     Keep,
+    LiveOption,
+    LivePortOption,
     MachineOption,
     ModeOption,
     Names,
@@ -44,19 +46,33 @@ def _run(
     mode: ModeOption = None,
     seed: SeedOption = None,
     repeat: RepeatOption = None,
+    reading: Annotated[
+        str | None,
+        typer.Option(
+            "--reading", metavar="NAME", help="Run a paper's scenarios under this reading (docs/papers.md)."
+        ),
+    ] = None,
     settings: SetOption = None,
     out: OutOption = "runs",
     on: OnOption = None,
-    keep: Annotated[Keep, typer.Option("--keep", help="How much of each record is stored.")] = "packets",
+    keep: Annotated[Keep, typer.Option("--keep", help="Parts of each record to store.")] = "packets",
     way: WayOption = None,
     machine: MachineOption = "host",
     brought: WithOption = None,
+    qlog: Annotated[
+        bool, typer.Option("--qlog", help="Write each flow's congestion control as qlog, for qvis.")
+    ] = False,
     capture: Annotated[
-        bool, typer.Option("--capture", help="emu: keep capture.pcapng, which Wireshark opens.")
+        bool, typer.Option("--capture", help="Keep capture.pcapng, which Wireshark opens.")
     ] = False,
     jobs: JobsOption = None,
     replace: ReplaceOption = None,
     verify: VerifyOption = False,
+    live: LiveOption = None,
+    live_port: LivePortOption = 0,
+    pace: Annotated[
+        float, typer.Option("--pace", metavar="X", help="sim with --live: seconds of the trial in a second.")
+    ] = 1.0,
     junit: JunitOption = None,
     summary: SummaryOption = None,
     as_json: JsonOption = False,
@@ -73,15 +89,34 @@ def _run(
 
       streamgauge run today/demo-rtsp-udp-medium --mode emu --machine virtual
 
+      streamgauge run today/demo-rtsp-udp-medium --live
+
       streamgauge run my.yaml --junit junit.xml --summary summary.md
       streamgauge run my.yaml --repeat 1000 \
         --on tcp://scheduler:8786 --out s3://bucket/run-1
     """
     from streamgauge.cli.elsewhere import placed
     from streamgauge.cli.gating import GateFiles
-    from streamgauge.cli.running import RunRequest, run_command
+    from streamgauge.cli.running import RunRequest, run_command, under_reading
 
     on_it = on_machine(machine, way, jobs, brought)
+    if live is not None:
+        from streamgauge.cli.showing import run_shown
+
+        return run_shown(
+            names,
+            emus(machine, mode),
+            live,
+            port=live_port,
+            pace=pace,
+            seed=seed,
+            repeat=repeat,
+            settings=under_reading(names, settings or [], reading),
+            out=out,
+            way=on_it.way,
+            capture=capture,
+            elsewhere=on,
+        )
     with placed(on, out, jobs=1 if jobs is None else jobs) as (folder, elsewhere):
         return run_command(
             RunRequest(
@@ -89,13 +124,14 @@ def _run(
                 mode=emus(machine, mode),
                 seed=seed,
                 repeat=repeat,
-                settings=settings or [],
+                settings=under_reading(names, settings or [], reading),
                 out=folder,
                 machine=on_it.folder,
                 keep=keep,
                 way=on_it.way,
                 brought=on_it.brought,
                 capture=capture,
+                qlog=qlog,
                 jobs=on_it.jobs,
                 replace=replace,
                 verify=verify,
@@ -111,24 +147,27 @@ def _reproduce(
     mutants: Annotated[
         bool,
         typer.Option(
-            "--mutants", help="Also run with the mechanism removed that a check is about: it must then fail."
+            "--mutants",
+            help="Also run the mutants of each check. A check must fail on its mutants.",
         ),
     ] = False,
     robust: Annotated[
-        bool, typer.Option("--robust", help="Also run with what else might have been assumed.")
+        bool, typer.Option("--robust", help="Also run with the other plausible assumptions.")
     ] = False,
-    preset: Annotated[
+    reading: Annotated[
         str | None,
         typer.Option(
-            "--preset", metavar="NAME", help="Of a paper: only this reading of it. Default: all compared."
+            "--reading",
+            metavar="NAME|all",
+            help="Run only this preset of a paper (docs/papers.md). Default: sources, and the best preset.",
         ),
     ] = None,
     mode: Annotated[
         Literal["sim", "emu", "both"] | None,
         typer.Option(
             "--mode",
-            help="Default: the first that the scenario supports and this machine can do. Of a paper also "
-            "both: sim, then emu of what can be emulated.",
+            help="Default: the first that the scenario supports and this machine can run. For a paper also "
+            "both: sim, then emu.",
         ),
     ] = None,
     seed: SeedOption = None,
@@ -140,7 +179,7 @@ def _reproduce(
         Keep | None,
         typer.Option(
             "--keep",
-            help="How much of each record is stored. Default: packets; of a whole paper, metrics.",
+            help="Parts of each record to store. Default: packets; for a whole paper, metrics.",
         ),
     ] = None,
     way: WayOption = None,
@@ -152,18 +191,19 @@ def _reproduce(
     summary: SummaryOption = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Run catalogue scenarios in full and compare with what was published.
+    """Run catalogue scenarios in full and compare them with published results.
 
-    The name of a paper alone ([b]darwin[/b], [b]ccn[/b]) is all of it: its tables beside ours, its figures
-    in its own form, and which reading of it explains it, also as a page (docs/papers.md). Trials of the other
-    mode in DIR, and those of the other machine, stand beside. The names of several papers are all that they
-    claim, in one table.
+    The name of a paper ([b]darwin[/b], [b]ccn[/b]) selects all of it. Its tables and figures appear beside
+    ours, also as a page (docs/papers.md). Trials of the other mode and machine in DIR are shown too. Several
+    papers make one table of all claims.
 
     [b]Examples[/b]
 
       streamgauge reproduce darwin --mutants --robust
 
       streamgauge reproduce darwin --mode both --machine virtual
+
+      streamgauge reproduce darwin --reading paper
 
       streamgauge reproduce hessler darwin realvideo windows-media ccn --mode sim
 
@@ -173,13 +213,17 @@ def _reproduce(
     """
     from streamgauge.cli.elsewhere import placed
     from streamgauge.cli.gating import GateFiles
-    from streamgauge.cli.reproducing import check_preset, papers_of, reproduce_paper, reproduce_papers
-    from streamgauge.cli.running import RunRequest, run_command
+    from streamgauge.cli.reproducing import ALL, papers_of, readings_to_run, reproduce_paper, reproduce_papers
+    from streamgauge.cli.running import RunRequest, run_command, under_reading
     from streamgauge.errors import ScenarioError
 
     papers = papers_of(names)
-    if preset is not None:
-        check_preset(papers, preset, names)
+    if papers:
+        readings_to_run(papers, reading)
+    elif reading == ALL:
+        raise ScenarioError(
+            f"--reading all is for whole papers, and '{' '.join(names)}' is none", hint="name one reading"
+        )
     both = mode == "both"
     if both and len(papers) != 1:
         raise ScenarioError(
@@ -195,7 +239,7 @@ def _reproduce(
             mode=emus(machine, None if mode == "both" else mode),
             seed=seed,
             repeat=repeat,
-            settings=settings or [],
+            settings=(settings or []) if papers else under_reading(names, settings or [], reading),
             out=folder,
             machine=on_it.folder,
             keep=keep or ("metrics" if papers else "packets"),
@@ -213,9 +257,9 @@ def _reproduce(
             case []:
                 return run_command(request)
             case [paper]:
-                return reproduce_paper(paper, request, preset, both=both)
+                return reproduce_paper(paper, request, reading, both=both)
             case _:
-                return reproduce_papers(papers, request)
+                return reproduce_papers(papers, request, reading)
 
 
 def _worker(
@@ -227,19 +271,21 @@ def _worker(
     ],
     processes: Annotated[
         int | None,
-        typer.Option("--processes", metavar="N", min=1, help="How many. Default: one a processor."),
+        typer.Option(
+            "--processes", metavar="N", min=1, help="Number of processes. Default: one for each processor."
+        ),
     ] = None,
     emu: Annotated[
         bool | None,
         typer.Option(
             "--emu/--no-emu",
-            help="Whether emu trials may come, one at a time. Default: if doctor says that they can run.",
+            help="Accept emu trials, one at a time. Default: if doctor finds that emu can run.",
         ),
     ] = None,
 ) -> int:
-    """Give this machine's processors to a Dask cluster until Ctrl-C, one of its workers for emu trials.
+    """Give this machine's processors to a Dask cluster until Ctrl-C.
 
-    A plain [b]dask worker[/b] does for sim as well (docs/cluster.md).
+    One worker runs emu trials. A plain [b]dask worker[/b] is enough for sim (docs/cluster.md).
 
     [b]Example[/b]
 

@@ -28,7 +28,7 @@ def add(app: typer.Typer) -> None:
 def _become(command: str, arguments: Iterable[str], options: Mapping[str, object]) -> NoReturn:
     """Replaces this process by the engine's `command`: signals, streams and exit status are the engine's.
 
-    An option whose value is None or False is left out; True stands alone; a list is repeated.
+    An option with None or False as its value is left out; True is a bare option; a list is repeated.
     CannotRunError if the engine is missing.
     """
     words = [f"streamgauge {command}", command]
@@ -53,7 +53,7 @@ def _one_of(words: Callable[[Machine], Iterable[str]]) -> Callable[[str | None],
     def check(given: str | None) -> str | None:
         if given is None:
             return None
-        # Only here: who asks for another command does not wait for it.
+        # Imported here alone: other commands do not wait for it.
         from streamgauge.systems.machines import MACHINES
 
         known = list(dict.fromkeys(word for machine in MACHINES.values() for word in words(machine)))
@@ -69,8 +69,7 @@ def _serve(
         Path,
         typer.Argument(
             metavar="DIR",
-            help="The folder with .mp4, .m4v and .mov files, of RealMedia with .rm, of Windows Media with "
-            ".wmv; or one file.",
+            help="A file, or a folder: .mp4, .m4v, .mov, RealMedia's .rm, Windows Media's .wmv.",
         ),
     ],
     system: Annotated[
@@ -78,7 +77,7 @@ def _serve(
         typer.Option(
             "--system",
             metavar="NAME",
-            help="Which server it behaves as; another name lists them.",
+            help="The server to behave as. An unknown name lists them.",
             callback=_one_of(lambda machine: [] if machine.server is None else [machine.name]),
         ),
     ],
@@ -87,8 +86,8 @@ def _serve(
         typer.Option(
             "--listen",
             metavar="ADDR:PORT",
-            help="Default: 0.0.0.0 and as root port 554 (RTSP) or 80 (HTTP), else 8554 or 8080; of NDN 6363. "
-            "Port 0: one that is free.",
+            help="Default: 0.0.0.0:8554 (RTSP; root: 554), 8080 (HTTP; root: 80) or 6363 (NDN). Port 0 picks"
+            " a free port.",
         ),
     ] = None,
     preset: Annotated[
@@ -96,17 +95,25 @@ def _serve(
         typer.Option(
             "--preset",
             metavar="NAME",
-            help="Constants: what the real server has (source, the default), what a paper states (paper), "
-            "or what fits its tables (fitted).",
+            help="Constants: source (the real server's; default), paper (a paper's) or fitted (to its "
+            "tables).",
             callback=_one_of(lambda machine: () if machine.server is None else machine.server.presets),
         ),
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="One constant; times with unit, 250ms. Repeatable."),
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="Set one constant; times have a unit, 250ms. Repeatable."
+        ),
     ] = None,
     max_sessions: Annotated[
-        int, typer.Option("--max-sessions", metavar="N", min=1, help="Clients at once; others are told 503.")
+        int,
+        typer.Option(
+            "--max-sessions",
+            metavar="N",
+            min=1,
+            help="Maximum number of concurrent clients; further ones get 503.",
+        ),
     ] = 1000,
     max_per_address: Annotated[
         int,
@@ -122,7 +129,7 @@ def _serve(
         typer.Option(
             "--request-within",
             metavar="S",
-            help="A request must be whole in this many seconds, from the connection or its first byte.",
+            help="Maximum seconds for a complete request, from the connection or its first byte.",
         ),
     ] = 30,
     timeout: Annotated[
@@ -130,32 +137,34 @@ def _serve(
         typer.Option(
             "--timeout",
             metavar="S",
-            help="A client silent for so long has vanished. Default: as the preset has it.",
+            help="Idle timeout for a client. Default: the preset's.",
         ),
     ] = None,
     udp_ports: Annotated[
         str, typer.Option("--udp-ports", metavar="FIRST-LAST", help="Ports of RTP and RTCP.")
     ] = "6970-14999",
     cache: Annotated[
-        int, typer.Option("--cache", metavar="MIB", min=1, help="Most of the files in memory.")
+        int, typer.Option("--cache", metavar="MIB", min=1, help="Maximum size of files in memory.")
     ] = 1024,
     log: Annotated[
         str | None,
         typer.Option(
-            "--log", metavar="FILE|-", help="Windows, cuts, retransmissions as JSON lines; - is stdout."
+            "--log",
+            metavar="FILE|-",
+            help="Write windows, cuts and retransmissions as JSON lines; - is stdout.",
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Sessions as JSON lines on stdout.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print sessions as JSON lines on stdout.")] = False,
 ) -> None:
-    r"""Serve video files as one of our systems does.
+    r"""Serve video files with the protocol of a system.
 
-    With [b]--system darwin[/b] by RTSP, as Apple's Darwin Streaming Server: any RTSP player can play them,
-    and one that asks for Apple's Reliable UDP gets it; with [b]--system http[/b] by HTTP/1.1, whole and by
-    ranges; with [b]--system dash[/b] ladders as DASH and HLS; with [b]--system ccn[/b] the same by names, to
-    NDN programs; with [b]--system realvideo[/b] RealMedia files by RDT; with [b]--system windows_media[/b]
-    those of Windows Media as Microsoft's server. The server is the machine that sim runs, on real sockets.
-    URLs are paths beneath DIR: rtsp://HOST:PORT/clip.mp4, http://HOST:PORT/clip.mp4, and beneath the prefix
-    of all names ndn://HOST:PORT/clip/ladder/manifest.mpd. Ctrl-C ends it
+    [b]darwin[/b]: RTSP as Apple's Darwin Streaming Server, with Reliable UDP on request. [b]http[/b]:
+    HTTP/1.1, whole files and ranges. [b]dash[/b]: ladders as DASH and HLS. [b]ccn[/b]: the same for NDN
+    programs. [b]realvideo[/b]: RealMedia files by RDT. [b]windows_media[/b]: Windows Media files as
+    Microsoft's server.
+
+    sim runs the same server; here it uses real sockets. A URL is a path below DIR: rtsp://HOST:PORT/clip.mp4,
+    http://HOST:PORT/clip.mp4 or ndn://HOST:PORT/clip/ladder/manifest.mpd. Ctrl-C ends the server
     (docs/serve.md).
 
     [b]Examples[/b]
@@ -170,7 +179,7 @@ def _serve(
 
       streamgauge serve --system http --listen 127.0.0.1:8080 videos
 
-    Exit status: 0 ended by a signal, 3 bad input, 4 this machine cannot (the port is taken).
+    Exit status: 0 ended by a signal, 3 bad input, 4 occupied port or no permission.
     """
     _become(
         "serve",
@@ -199,8 +208,8 @@ def _play(
         typer.Option(
             "--player",
             metavar="NAME",
-            help="Which player, where there are several: of RTSP quicktime (the default), vlc, realplayer8 "
-            "(of .rm) or realplayer10, wmp9 (of .wmv) or wmp9-helix.",
+            help="The player. RTSP: quicktime (default) or vlc; .rm: realplayer8 (default) or realplayer10; "
+            ".wmv: wmp9 (default) or wmp9-helix.",
             callback=_one_of(lambda machine: () if machine.player is None else machine.player.players),
         ),
     ] = None,
@@ -209,17 +218,20 @@ def _play(
         typer.Option(
             "--transport",
             metavar="NAME",
-            help="What carries the media, where that can be chosen: of RTSP, udp (the default) or tcp.",
+            help="Transport of the media, where there is a choice. RTSP: udp (default) or tcp.",
             callback=_one_of(lambda machine: () if machine.player is None else machine.player.transports),
         ),
     ] = None,
     duration: Annotated[
-        float | None, typer.Option("--duration", metavar="S", help="Stop after so long. Default: at its end.")
+        float | None,
+        typer.Option("--duration", metavar="S", help="Stop after this many seconds. Default: at the end."),
     ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", metavar="NAME=VALUE", help="One of the player's constants; times with unit. Repeatable."
+            "--set",
+            metavar="NAME=VALUE",
+            help="Set one of the player's constants; times have a unit. Repeatable.",
         ),
     ] = None,
     allowed_hosts: Annotated[
@@ -227,7 +239,7 @@ def _play(
         typer.Option(
             "--allow-host",
             metavar="HOST",
-            help="Another host that redirections and manifests may lead to; * for all. Repeatable.",
+            help="Another host that redirections and manifests may name; * for all. Repeatable.",
         ),
     ] = None,
     save: Annotated[
@@ -235,27 +247,28 @@ def _play(
         typer.Option(
             "--save",
             metavar="FILE",
-            help="Write what was shown: of RTP the frames that arrived by their deadline, as they decode.",
+            help="Write the shown media. RTP: the frames that arrived by their deadline.",
         ),
     ] = None,
     events: Annotated[
         Path | None,
-        typer.Option("--events", metavar="FILE", help="Frames, stalls, buffer as JSON lines."),
+        typer.Option("--events", metavar="FILE", help="Write frames, stalls and buffer as JSON lines."),
     ] = None,
     udp_ports: Annotated[
         str, typer.Option("--udp-ports", metavar="FIRST-LAST", help="Ports of RTP and RTCP.")
     ] = "16384-32767",
     progress: Annotated[
-        bool, typer.Option("--progress", help="A line a second, also where stderr is no terminal.")
+        bool, typer.Option("--progress", help="Print a line a second, also without a terminal.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="The report as JSON on stdout.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON on stdout.")] = False,
 ) -> None:
-    r"""Play a URL without a window, and report what a viewer would have seen.
+    r"""Play a URL without a window, and report the viewer's experience.
 
-    The player is the machine that sim runs, on real sockets. Of RTSP, [b]quicktime[/b] asks for Apple's
-    Reliable UDP, [b]vlc[/b] does not, [b]realplayer8[/b] plays RealNetworks' RDT, which is usual of .rm, and
-    [b]wmp9[/b] what Microsoft's server sends, which is usual of .wmv.
-    Any server will do (docs/serve.md). Ctrl-C ends it, with the report.
+    sim runs the same player; here it uses real sockets. Any server works (docs/serve.md). Ctrl-C ends it and
+    prints the report.
+
+    [b]quicktime[/b] requests Apple's Reliable UDP, and [b]vlc[/b] does not. [b]realplayer8[/b] plays
+    RealNetworks' RDT from .rm files. [b]wmp9[/b] plays Microsoft's streams from .wmv files.
 
     [b]Examples[/b]
 
@@ -274,7 +287,7 @@ def _play(
 
       streamgauge play ndn://127.0.0.1:6363/clip/ladder/manifest.mpd
 
-    Exit status: 0 played, 1 it ended early, 3 bad input or no such file there, 4 cannot connect.
+    Exit status: 0 played, 1 ended early, 3 bad input or missing file, 4 cannot connect.
     """
     _become(
         "play",
@@ -297,35 +310,48 @@ def _play(
 def _proxy(
     url: Annotated[
         str,
-        typer.Argument(metavar="URL", help="SCHEME://HOST[:PORT]/PATH: whom it asks, and beneath what."),
+        typer.Argument(
+            metavar="URL", help="SCHEME://HOST[:PORT]/PATH: the forwarder to ask, and the prefix of names."
+        ),
     ],
     listen: Annotated[
         str,
-        typer.Option("--listen", metavar="ADDR:PORT", help="Where players come; port 0: one that is free."),
+        typer.Option("--listen", metavar="ADDR:PORT", help="Address for players. Port 0 picks a free port."),
     ] = "127.0.0.1:8080",
     preset: Annotated[
-        str | None, typer.Option("--preset", metavar="NAME", help="Constants; another name lists the sets.")
+        str | None,
+        typer.Option("--preset", metavar="NAME", help="A set of constants. An unknown name lists them."),
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="One constant; times with unit, 250ms. Repeatable."),
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="Set one constant; times have a unit, 250ms. Repeatable."
+        ),
     ] = None,
     max_connections: Annotated[
         int,
-        typer.Option("--max-connections", metavar="N", min=1, help="Connections at once; others wait."),
+        typer.Option(
+            "--max-connections",
+            metavar="N",
+            min=1,
+            help="Maximum number of concurrent connections; further ones wait.",
+        ),
     ] = 200,
     log: Annotated[
         str | None,
-        typer.Option("--log", metavar="FILE|-", help="Windows, timeouts as JSON lines; - is stdout."),
+        typer.Option(
+            "--log", metavar="FILE|-", help="Write windows and timeouts as JSON lines; - is stdout."
+        ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Requests as JSON lines on stdout.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print requests as JSON lines on stdout.")] = False,
 ) -> None:
-    r"""Let any player of HTTP play what a network of named content has.
+    r"""Serve content from a network of named content to any player of HTTP.
 
-    Each request becomes Interests for the segments of what it names, beneath PATH, and what they bring its
-    answer; each is told in a line. HEAD and byte ranges work, pages of any origin may read the answers, a
-    name that nobody has is 404, no route 502, what does not come in time 504. Players of one proxy share its
-    content store. Ctrl-C ends it (docs/ccn.md).
+    Each request becomes Interests for the segments below PATH. Their data becomes the response. HEAD and byte
+    ranges work, and pages of any origin may read the responses.
+
+    Errors: 404 unknown name, 502 no route, 504 timeout. Players of one proxy share its content store. Ctrl-C
+    ends it (docs/ccn.md).
 
     [b]Examples[/b]
 
@@ -336,7 +362,7 @@ def _proxy(
       streamgauge proxy ndn://127.0.0.1:6363/clip --listen 127.0.0.1:8081 \
         --set window_control=cubic --set retransmission=rto
 
-    Exit status: 0 ended by a signal, 3 bad input, 4 this machine cannot (nobody is there, the port is taken).
+    Exit status: 0 ended by a signal, 3 bad input, 4 cannot run: no forwarder, or an occupied port.
     """
     _become(
         "proxy",

@@ -41,8 +41,8 @@ def _sweep(
         typer.Option(
             "--over",
             metavar="ADDRESS=V1,V2",
-            help="Values that an address takes in turn; given again, every combination. Also a list, "
-            "\\[droptail 10 kB, codel], or a range, 1Mbit/s..5Mbit/s step 1Mbit/s.",
+            help="Values of an address; given again, all combinations. "
+            "Also a list, \\[droptail 10 kB, codel], or a range, 1Mbit/s..5Mbit/s step 1Mbit/s.",
         ),
     ],
     metrics: Annotated[
@@ -50,8 +50,8 @@ def _sweep(
         typer.Option(
             "--metric",
             metavar="METRIC[.FLOW]",
-            help="What is measured, such as goodput or rtt.video (docs/metrics.md). Default: of goodput, "
-            "loss, queueing delay and what a viewer sees, all that the flow under test has.",
+            help="Metric to measure, such as goodput or rtt.video (docs/metrics.md). Default: goodput, loss, "
+            "queueing delay and the viewer's metrics, where the subject has them.",
         ),
     ] = None,
     mode: ModeOption = None,
@@ -63,10 +63,10 @@ def _sweep(
         typer.Option(
             "--out",
             metavar="DIR",
-            help="Where records, table and figures go; the same command resumes there.",
+            help="Folder for records, table and figures; the same command resumes there.",
         ),
     ] = Path("runs"),
-    keep: Annotated[Keep, typer.Option("--keep", help="How much of each record is stored.")] = "metrics",
+    keep: Annotated[Keep, typer.Option("--keep", help="Parts of each record to store.")] = "metrics",
     way: WayOption = None,
     machine: MachineOption = "host",
     brought: WithOption = None,
@@ -75,20 +75,20 @@ def _sweep(
     verify: VerifyOption = False,
     as_json: JsonOption = False,
     csv: Annotated[
-        Path | None, typer.Option("--csv", metavar="FILE", help="Write the table there too, as CSV.")
+        Path | None, typer.Option("--csv", metavar="FILE", help="Also write the table as CSV.")
     ] = None,
     parquet: Annotated[
-        Path | None, typer.Option("--parquet", metavar="FILE", help="Write the table there too, as Parquet.")
+        Path | None, typer.Option("--parquet", metavar="FILE", help="Also write the table as Parquet.")
     ] = None,
     figure: Annotated[
         Path | None,
-        typer.Option("--figure", metavar="FILE", help="Draw the figure there too: .svg, .png or .pdf."),
+        typer.Option("--figure", metavar="FILE", help="Also draw the figure: .svg, .png or .pdf."),
     ] = None,
 ) -> int:
-    r"""Run a scenario with each of several values, and put them in one table and one figure.
+    r"""Run a scenario with several values, and write one table and one figure.
 
-    Every point is checked before the first trial starts. Its records lie where [b]run --set[/b] would put
-    them, so that what is there is not run again, after Ctrl-C either. Checks are not judged (docs/sweep.md).
+    Every point is checked before the first trial starts. Records have the folders of [b]run --set[/b], and
+    finished trials are not run again. Checks are not judged (docs/sweep.md).
 
     [b]Examples[/b]
 
