@@ -52,7 +52,7 @@ test: setup-tests ## everything that CI runs: Rust, Python, sim and emu
 	$(call now,Rust)
 	$(RUST_TESTS) --no-run
 	# Four at a time: those of the engine are in real time, and wait more than they work. Meanwhile the parsers are fuzzed.
-	@scripts/beside.sh '$(SAME) RUST_TEST_THREADS=4 $(RUST_TESTS)' 'scripts/fuzz.sh 15 $(PARSERS)'
+	@scripts/beside.sh '$(SAME) RUST_TEST_THREADS=4 $(RUST_TESTS)' 'scripts/fuzz.sh 5 $(PARSERS)'
 	# Beside what set-up builds, so that nothing of it is built again with other features.
 	$(CARGO) test --quiet --release -p streamgauge-sim -p streamgauge-python -p streamgauge-engine $(FEATURES) --test digests
 	$(call now,real players and Python)

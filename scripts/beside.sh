@@ -16,6 +16,8 @@ trap 'exit 130' INT TERM
 behind=$!
 first=0
 bash -c "$1" || first=$?
+# A machine that is never idle would keep the other for ever.
+kill -USR1 "$behind" 2>/dev/null
 other=0
 wait "$behind" || other=$?
 behind=""

@@ -27,7 +27,12 @@ export RUSTFLAGS="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-co
 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
 -Cllvm-args=-sanitizer-coverage-trace-compares -Cdebug-assertions -Coverflow-checks"
 # What a short run of the tests gains from a full optimisation is less than what that takes.
-[ "$seconds" -ge 60 ] || export CARGO_PROFILE_RELEASE_OPT_LEVEL=1
+short=()
+if [ "$seconds" -lt 60 ]; then
+    export CARGO_PROFILE_RELEASE_OPT_LEVEL=1
+    # The same inputs in each run of the tests, and no more of them than a busy machine has time for.
+    short=(-seed=1 -runs=40000)
+fi
 features=(--no-default-features)
 for target in "${targets[@]}"; do
     grep -q streamgauge_record "fuzz/fuzz_targets/$target.rs" && features=()
@@ -42,7 +47,8 @@ fuzz() { # target, its command...
     shift
     mkdir -p "fuzz/found/$target" "fuzz/corpus/$target" "fuzz/artifacts/$target"
     log=$(mktemp)
-    if ! "$@" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 -verbosity=1 \
+    # An input that takes 30 s is a finding, on a machine that is shared as well. A target that goes on is ended.
+    if ! timeout --kill-after=5 $((seconds + 120)) "$@" "${short[@]}" -max_total_time="$seconds" -timeout=30 -rss_limit_mb=1024 -verbosity=1 \
         -print_final_stats=1 -artifact_prefix="fuzz/artifacts/$target/" "fuzz/found/$target" "fuzz/corpus/$target" \
         >"$log" 2>&1; then
         tail -40 "$log"

@@ -3,7 +3,7 @@
 #
 # It has what others leave, and yields at once: in a control group that is idle (cpu.idle, since Linux 5.15), which takes
 # root. Elsewhere by niceness, which is not as strict: a trial in real time may find a processor taken for milliseconds.
-# With --strictly nothing runs there, and the exit status is 125.
+# With --strictly nothing runs there, and the exit status is 125. After the signal USR1 it takes its turn like any other.
 set -uo pipefail
 strictly=""
 [ "${1:-}" != --strictly ] || { strictly=yes; shift; }
@@ -30,11 +30,27 @@ end() {
     # All of it: the command and its children.
     kill -TERM -- "-$session" 2>/dev/null
     wait "$session" 2>/dev/null
-    [ -z "$group" ] || until rmdir "$group" 2>/dev/null; do
-        [ -d "$group" ] || break
+    [ -n "$group" ] || return
+    # A process that left the session is still in the group.
+    for _ in $(seq 50); do
+        rmdir "$group" 2>/dev/null && return
         sleep 0.1
     done
+    echo "last-in-line: ended what outlived its command: $(xargs -r ps -o pid=,args= -p <"$group/cgroup.procs" | head -5)" >&2
+    xargs -r kill -KILL <"$group/cgroup.procs" 2>/dev/null
+    sleep 0.5
+    rmdir "$group" 2>/dev/null || echo "last-in-line: $group stays" >&2
+}
+in_turn() {
+    [ -z "$group" ] || echo 0 >"$group/cpu.idle"
 }
 trap 'trap - EXIT; end; exit 143' INT TERM
 trap end EXIT
-wait "$session"
+trap in_turn USR1
+status=0
+while :; do
+    wait "$session"
+    status=$?
+    # 138: the wait was ended by USR1, and the command goes on.
+    [ "$status" = 138 ] || exit "$status"
+done

@@ -10,30 +10,16 @@ figures of the caption.
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from pathlib import Path
 
-from streamgauge.metrics import TrialMetrics
-from streamgauge.report import answer, gather, load, save
+from record_figure import merged, save_as_card
+from streamgauge.report import answer, gather, load
 from streamgauge.report.chart import BLUE, ORANGE, VERMILION, lines
 
 SCENARIO = "examples/one-link"
 FLOWS = {"film": "film, dash.js from nginx", "live": "live stream", "download": "download, CUBIC"}
 PANELS = {"receiver_rate": "received from the link of 5 Mbit/s", "level": "bit rate of the level played"}
-PIXELS_PER_CSS_PIXEL = 1.6
-MERGED = 2
-"""Samples of 1 s that make a point: segments of 2 s would draw a saw."""
-
-
-def merged(trial: TrialMetrics, metric: str, flow: str) -> list[tuple[float, float]]:
-    """Returns a rate as (middle in s, Mbit/s)."""
-    series, edges = trial.flows[flow].series[metric], trial.grid.edges_ns / 1e9
-    starts = range(0, len(edges) - MERGED, MERGED)
-    points = [
-        (float(edges[i] + edges[i + MERGED]) / 2, series.value(slice(i, i + MERGED)) / 1e6) for i in starts
-    ]
-    return [(t, value) for t, value in points if value == value]
 
 
 def main(directory: Path, out: Path) -> None:
@@ -47,7 +33,7 @@ def main(directory: Path, out: Path) -> None:
         for metric, panel in PANELS.items()
         for flow, label in FLOWS.items()
         if metric in shown.flows[flow].series
-        for t, value in merged(shown, metric, flow)
+        for t, value in merged(shown, metric, flow, unit=1e6)
     ]
     figure = lines(
         out.stem,
@@ -61,10 +47,7 @@ def main(directory: Path, out: Path) -> None:
         height=170,
         end=90.0,
     )
-    # A card of its own, so that it reads on GitHub's light and dark pages alike.
-    figure = dataclasses.replace(figure, spec={**figure.spec, "background": "#ffffff", "padding": 14})
-    out.parent.mkdir(parents=True, exist_ok=True)
-    save(figure, out, scale=PIXELS_PER_CSS_PIXEL)
+    save_as_card(figure, out)
     print(answer(trials))
 
 

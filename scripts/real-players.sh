@@ -22,6 +22,7 @@ for _ in $(seq 100); do flock --nonblock "$held" true && sleep 0.1 || break; don
 
 status=0
 STREAMGAUGE_TESTS_BESIDE=$held .venv/bin/python -m pytest -n 4 tests/serving || status=$?
+kill -USR1 "$beside" 2>/dev/null || true
 wait "$beside" || status=$?
 beside=
 cat "$said"

@@ -10,12 +10,11 @@ of their trials.
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from pathlib import Path
 
-from streamgauge.metrics import TrialMetrics
-from streamgauge.report import answer, gather, load, save
+from record_figure import merged, save_as_card
+from streamgauge.report import answer, gather, load
 from streamgauge.report.chart import BLUE, ORANGE, VERMILION, lines
 
 PANELS = {
@@ -24,18 +23,6 @@ PANELS = {
 }
 FLOWS = {"video": "video, 550 kbit/s", "cross": "cross traffic, 10 s to 30 s"}
 DRAWN = {"sender_rate": "sent", "receiver_rate": "received", "loss_rate": "lost"}
-PIXELS_PER_CSS_PIXEL = 1.6
-MERGED = 2
-"""Samples of 1 s that make a point: the clip's key frames come every 2 s, and would draw a saw."""
-
-
-def merged(trial: TrialMetrics, metric: str, flow: str) -> list[tuple[float, float]]:
-    """Returns a rate as (middle in s, kbit/s)."""
-    series, edges = trial.flows[flow].series[metric], trial.grid.edges_ns / 1e9
-    starts = range(0, len(edges) - MERGED, MERGED)
-    return [
-        (float(edges[i] + edges[i + MERGED]) / 2, series.value(slice(i, i + MERGED)) / 1e3) for i in starts
-    ]
 
 
 def main(directory: Path, out: Path) -> None:
@@ -50,7 +37,7 @@ def main(directory: Path, out: Path) -> None:
         if (trial := found[scenario]) is not None
         for flow, panel_flow in FLOWS.items()
         for metric, label in DRAWN.items()
-        for t, value in merged(trial, metric, flow)
+        for t, value in merged(trial, metric, flow, unit=1e3)
     ]
     figure = lines(
         out.stem,
@@ -64,10 +51,7 @@ def main(directory: Path, out: Path) -> None:
         height=150,
         end=40.0,
     )
-    # A card of its own, so that it reads on GitHub's light and dark pages alike.
-    figure = dataclasses.replace(figure, spec={**figure.spec, "background": "#ffffff", "padding": 14})
-    out.parent.mkdir(parents=True, exist_ok=True)
-    save(figure, out, scale=PIXELS_PER_CSS_PIXEL)
+    save_as_card(figure, out)
     print(answer(trials))
 
 

@@ -27,6 +27,23 @@ READERS = "runs what the reader has written"
 CAPTURES = How("never", "names captures of one's own")
 PUBLIC = "plays for a person, in a window or through speakers"
 
+#: Pages whose commands take ten seconds or so. `make test-long` runs them; in `make test` the program
+#: reads them.
+LONGER = (
+    "ccn.md",
+    "compare.md",
+    "content.md",
+    "figures.md",
+    "http.md",
+    "matrix.md",
+    "quality.md",
+    "queues.md",
+    "realvideo.md",
+    "serve.md",
+    "sweep.md",
+    "windows-media.md",
+)
+
 COMMANDS: dict[str, How] = {
     # README
     "make demo": How("never", "streams for two minutes; CI runs it by itself"),

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from driving import Person
-from page_commands import COMMANDS, HERE, READERS, How, When
+from page_commands import COMMANDS, HERE, LONGER, READERS, How, When
 from pages import PAGES, Page
 from stranger import Stranger
 from streamgauge.cli import spelt_out
@@ -56,7 +56,13 @@ def test_every_command_is_in_a_class_and_every_class_is_of_a_command() -> None:
                 )
 
 
-@pytest.mark.parametrize("name", pages_with("here", "serving"))
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.long if name in LONGER else ())
+        for name in pages_with("here", "serving")
+    ],
+)
 def test_a_page_as_printed(name: str, tmp_path: Path) -> None:
     """From top to bottom, in one folder."""
     page, stranger = BY_NAME[name], Stranger.in_a_checkout(tmp_path)
@@ -77,14 +83,14 @@ def test_a_page_as_printed(name: str, tmp_path: Path) -> None:
             server.wait()
 
 
-@pytest.mark.parametrize("name", pages_with("in namespaces", "long", "never"))
+@pytest.mark.parametrize("name", sorted({*pages_with("in namespaces", "long", "never"), *LONGER}))
 def test_what_does_not_run_here_is_read(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page, stranger = BY_NAME[name], Stranger.in_a_checkout(tmp_path)
     page.save_files(tmp_path)
     monkeypatch.chdir(stranger.folder)
     for line in page.commands:
         how = COMMANDS[bare(line)]
-        if how.when in ("in namespaces", "long", "never") and how.why != READERS:
+        if (name in LONGER or how.when in ("in namespaces", "long", "never")) and how.why != READERS:
             read(shlex.split(bare(line), comments=True))
 
 
