@@ -1,7 +1,7 @@
 //! The bytes of memory that a followed flow takes, counted.
 
 mod bytes;
-#[path = "memory/heap.rs"]
+#[path = "../../systems/tests/darwin_bad_input/heap.rs"]
 mod heap;
 
 use bytes::{down, pcap, up};

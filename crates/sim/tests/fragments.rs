@@ -160,7 +160,7 @@ fn any_plan() -> impl Strategy<Value = TrialPlan> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(16))]
+    #![proptest_config(ProptestConfig::with_cases(8))]
 
     /// In + made = out + dropped + held in every stage, in packets and in bytes, counted here; every packet, copy and
     /// fragment has one row a stage; and the same plan gives the same again. That no body is left over is asserted

@@ -1,5 +1,7 @@
 //! One end of a connection.
 
+mod reset;
+
 use std::sync::Arc;
 
 use streamgauge_base::{Chunk, Duration, Ecn, Instant};
@@ -15,6 +17,9 @@ use super::sender::{Arrival, Sender};
 use super::sending::{Own, Sending};
 use super::seq;
 use super::stats::Stats;
+
+use reset::Reset;
+pub use reset::reset_without_connection;
 
 /// Before the first SYN is given up for lost (RFC 6298 section 2.1); doubles each time.
 const SYN_TIMEOUT: Duration = Duration::from_secs(1);
@@ -76,15 +81,6 @@ struct Pending {
     closed: Option<CloseReason>,
 }
 
-/// A reset that waits for `poll_transmit`.
-#[derive(Clone, Copy, Debug)]
-enum Reset {
-    /// The reset of a connection by `abort`.
-    Abort,
-    /// The answer to a segment of no connection: its sequence number, and its acknowledgement number.
-    Answer { seq: u32, ack: Option<u32> },
-}
-
 /// One end of a TCP connection.
 ///
 /// After every `handle`, `handle_timeout`, `write`, `read` and `close`, call [`poll_transmit`](Self::poll_transmit)
@@ -118,32 +114,6 @@ struct Handshake {
     sent: Instant,
     tries: u32,
     timer: Instant,
-}
-
-impl Reset {
-    /// Makes the reset to a segment that is no reset (RFC 9293 section 3.10.7.1).
-    fn answer(segment: &Segment) -> Self {
-        if segment.has(flags::ACK) {
-            return Reset::Answer { seq: segment.ack, ack: None };
-        }
-        let marks = [flags::SYN, flags::FIN].into_iter().filter(|&bit| segment.has(bit)).count() as u32;
-        let length = segment.payload.len() as u32 + marks;
-        Reset::Answer { seq: 0, ack: Some(segment.seq.wrapping_add(length)) }
-    }
-}
-
-/// Returns the reset that a host sends for a segment without a connection (RFC 9293 section 3.10.7.1); none for a reset.
-pub fn reset_without_connection(segment: &Segment) -> Option<Segment> {
-    if segment.has(flags::RST) {
-        return None;
-    }
-    let Reset::Answer { seq, ack } = Reset::answer(segment) else { return None };
-    Some(answer(seq, ack))
-}
-
-fn answer(seq: u32, ack: Option<u32>) -> Segment {
-    let flags = flags::RST | if ack.is_some() { flags::ACK } else { 0 };
-    Segment { seq, ack: ack.unwrap_or(0), flags, ..Segment::default() }
 }
 
 impl Connection {
@@ -491,7 +461,7 @@ impl Connection {
                     let (seq, none) = (self.sender.next(), Ecn::NotEct);
                     self.segment(now, seq, bits, Chunk::default(), 0, SackBlocks::default(), none)
                 }
-                Reset::Answer { seq, ack } => answer(seq, ack),
+                Reset::Answer { seq, ack } => reset::answer(seq, ack),
             }),
         }
     }

@@ -1,6 +1,7 @@
 //! The sending half: it decides which segment leaves when. The handling of acknowledgements and timers is in `recovery`
 //! and `timers`.
 
+mod departures;
 mod recovery;
 mod super_segment;
 mod timers;
@@ -22,7 +23,6 @@ use super::seq::Maybe;
 use super::undo::Undo;
 pub use recovery::Arrival;
 use recovery::Resend;
-use super_segment::paced_burst;
 use timers::{LossProbe, Purpose, Timer};
 use write_queue::WriteQueue;
 
@@ -412,46 +412,6 @@ impl Sender {
                 other => other,
             },
         }
-    }
-
-    /// Returns the bytes per second at which segments leave, if they are paced.
-    pub fn pacing_rate(&self) -> Option<u64> {
-        self.pacer.as_ref().and_then(|_| self.controller.pacing_rate())
-    }
-
-    /// Returns when pacing lets the next segment leave.
-    pub(super) fn next_departure(&self, now: Instant) -> Instant {
-        self.pacer.as_ref().map_or(now, |pacer| pacer.next())
-    }
-
-    /// Makes the segments of a timer leave without waiting for their time.
-    pub(super) fn expire_pacing(&mut self, now: Instant) {
-        if let Some(pacer) = &mut self.pacer {
-            pacer.expire(now);
-        }
-    }
-
-    /// Checks whether the segment of `len` bytes at `seq` may leave `now`. If so it does.
-    fn pace(&mut self, now: Instant, seq: u64, len: u64) -> Result<(), Blocked> {
-        if let Some(pacer) = &self.pacer {
-            let at = pacer.may_leave(now, seq);
-            if at > now {
-                return Err(Blocked::Until(at));
-            }
-        }
-        if self.pipe() == 0 {
-            let since = now.saturating_since(self.last_sent);
-            self.controller.on_start(now, since, self.next, self.board.is_app_limited());
-        }
-        if self.pacer.is_none() {
-            return Ok(());
-        }
-        let most = self.half_window();
-        if let (Some(pacer), Some(rate)) = (&mut self.pacer, self.controller.pacing_rate()) {
-            let burst = paced_burst(pacer, self.controller.as_ref(), self.rto.min_rtt(), self.mss).min(most);
-            pacer.leave(now, seq, len, rate, burst);
-        }
-        Ok(())
     }
 
     /// Returns whether the congestion window has room for a segment; a lone one always leaves.
