@@ -4,20 +4,19 @@
 # For tests in real time, which wait more than they work, and others that only work. What the other says comes after what
 # the first says. Where nothing can be kept strictly behind them, it runs afterwards.
 set -uo pipefail
-said=$(mktemp) behind=""
+said=$(mktemp) first_runs=$(mktemp) behind=""
 finish() {
     [ -z "$behind" ] || { kill -TERM "$behind" && wait "$behind"; } 2>/dev/null
-    rm -f "$said"
+    rm -f "$said" "$first_runs"
 }
 trap finish EXIT
 trap 'exit 130' INT TERM
 
-"$(dirname "$0")/last-in-line.sh" --strictly bash -c "$2" >"$said" 2>&1 &
+"$(dirname "$0")/last-in-line.sh" --strictly --while "$first_runs" bash -c "$2" >"$said" 2>&1 &
 behind=$!
 first=0
 bash -c "$1" || first=$?
-# A machine that is never idle would keep the other for ever.
-kill -USR1 "$behind" 2>/dev/null
+rm -f "$first_runs"
 other=0
 wait "$behind" || other=$?
 behind=""

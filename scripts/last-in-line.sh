@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# Runs a command last in line for a processor: scripts/last-in-line.sh [--strictly] COMMAND [ARGUMENT ...]
+# Runs a command last in line for a processor: scripts/last-in-line.sh [--strictly] [--while FILE] COMMAND [ARGUMENT ...]
 #
 # It has what others leave, and yields at once: in a control group that is idle (cpu.idle, since Linux 5.15), which takes
 # root. Elsewhere by niceness, which is not as strict: a trial in real time may find a processor taken for milliseconds.
-# With --strictly nothing runs there, and the exit status is 125. After the signal USR1 it takes its turn like any other.
+# With --strictly nothing runs there, and the exit status is 125. With --while it takes its turn like any other as soon
+# as FILE is gone.
 set -uo pipefail
-strictly=""
+strictly="" file=""
 [ "${1:-}" != --strictly ] || { strictly=yes; shift; }
+[ "${1:-}" != --while ] || { file=$2; shift 2; }
 
 group=""
 for place in /sys/fs/cgroup/cpu /sys/fs/cgroup/cpu,cpuacct /sys/fs/cgroup; do
@@ -26,7 +28,9 @@ setsid bash -c '
     if [ -n "$group" ]; then echo $$ >"$group/cgroup.procs" || exit 125; else { echo 19 >/proc/self/autogroup; } 2>/dev/null; fi
     exec nice -n 19 "$@"' bash "$group" "$@" &
 session=$!
+watch=""
 end() {
+    [ -z "$watch" ] || kill "$watch" 2>/dev/null
     # All of it: the command and its children.
     kill -TERM -- "-$session" 2>/dev/null
     wait "$session" 2>/dev/null
@@ -41,16 +45,14 @@ end() {
     sleep 0.5
     rmdir "$group" 2>/dev/null || echo "last-in-line: $group stays" >&2
 }
-in_turn() {
-    [ -z "$group" ] || echo 0 >"$group/cpu.idle"
-}
 trap 'trap - EXIT; end; exit 143' INT TERM
 trap end EXIT
-trap in_turn USR1
-status=0
-while :; do
-    wait "$session"
-    status=$?
-    # 138: the wait was ended by USR1, and the command goes on.
-    [ "$status" = 138 ] || exit "$status"
-done
+if [ -n "$group" ] && [ -n "$file" ]; then
+    # A machine that is never idle would keep it for ever.
+    (
+        while [ -e "$file" ]; do sleep 1; done
+        echo 0 >"$group/cpu.idle"
+    ) 2>/dev/null &
+    watch=$!
+fi
+wait "$session"

@@ -7,22 +7,22 @@
 set -euo pipefail
 [ $# -gt 0 ] || { echo "usage: scripts/real-players.sh COMMAND ..." >&2; exit 2; }
 cd "$(dirname "$0")/.."
-held=$(mktemp) said=$(mktemp) beside=
+held=$(mktemp) said=$(mktemp) players_run=$(mktemp) beside=
 finish() {
     [ -z "$beside" ] || { kill -TERM "$beside" && wait "$beside"; } 2>/dev/null || true
-    rm -f "$held" "$said"
+    rm -f "$held" "$said" "$players_run"
 }
 trap finish EXIT
 trap 'exit 130' INT TERM
 
-scripts/last-in-line.sh flock --close "$held" "$@" >"$said" 2>&1 &
+scripts/last-in-line.sh --while "$players_run" flock --close "$held" "$@" >"$said" 2>&1 &
 beside=$!
 # Theirs before anybody asks whether somebody has it.
 for _ in $(seq 100); do flock --nonblock "$held" true && sleep 0.1 || break; done
 
 status=0
 STREAMGAUGE_TESTS_BESIDE=$held .venv/bin/python -m pytest -n 4 tests/serving || status=$?
-kill -USR1 "$beside" 2>/dev/null || true
+rm -f "$players_run"
 wait "$beside" || status=$?
 beside=
 cat "$said"
