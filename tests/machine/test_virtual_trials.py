@@ -149,7 +149,14 @@ def disturb(parent: int, over: threading.Event) -> None:
                 pass
 
 
-@pytest.mark.parametrize("what", ["iperf3 beside mgen", "GStreamer", "commands"])
+@pytest.mark.parametrize(
+    "what",
+    [
+        "iperf3 beside mgen",
+        pytest.param("GStreamer", marks=pytest.mark.long),
+        pytest.param("commands", marks=pytest.mark.long),
+    ],
+)
 def test_the_same_seed_is_the_same_trial(tmp_path: Path, what: str) -> None:
     """Two at once, of which one is stopped many times; from two folders."""
 
