@@ -10,7 +10,7 @@ finish() {
     rm -f "$said" "$first_runs"
 }
 trap finish EXIT
-trap 'exit 130' INT TERM
+trap 'cat "$said"; exit 130' INT TERM
 
 "$(dirname "$0")/last-in-line.sh" --strictly --while "$first_runs" bash -c "$2" >"$said" 2>&1 &
 behind=$!

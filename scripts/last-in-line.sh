@@ -50,8 +50,13 @@ trap end EXIT
 if [ -n "$group" ] && [ -n "$file" ]; then
     # A machine that is never idle would keep it for ever.
     (
-        while [ -e "$file" ]; do sleep 1; done
+        trap 'kill "$!"; exit' TERM
+        while [ -e "$file" ]; do sleep 1 & wait "$!"; done
         echo 0 >"$group/cpu.idle"
+        while sleep 300 & wait "$!"; do
+            echo "last-in-line: these still run:"
+            xargs -r ps -o pid=,stat=,time=,args= -p <"$group/cgroup.procs" | cut -c 1-150
+        done
     ) 2>/dev/null &
     watch=$!
 fi

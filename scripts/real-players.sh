@@ -13,7 +13,7 @@ finish() {
     rm -f "$held" "$said" "$players_run"
 }
 trap finish EXIT
-trap 'exit 130' INT TERM
+trap 'cat "$said"; exit 130' INT TERM
 
 scripts/last-in-line.sh --while "$players_run" flock --close "$held" "$@" >"$said" 2>&1 &
 beside=$!
