@@ -339,14 +339,26 @@ def test_a_row_of_the_index_is_worth_what_it_stands_for(make: Make, tmp_path: Pa
     assert digests(again) == digests(first) and None not in [outcome.metrics for outcome in again.outcomes]
 
 
+def test_an_edited_row_of_the_index_is_read_anew(make: Make, tmp_path: Path) -> None:
+    """`verify` does not see it, and a run takes its verdict from it."""
+    first = simulate(make(), tmp_path, repeat=2)
+    with sqlite3.connect(tmp_path / FILE) as index:
+        index.execute("update trials set trial = replace(trial, 'throughput.ftp\":', 'throughput.ftp\":9')")
+    again = simulate(make(), tmp_path, repeat=2)
+    assert [one.readings for one in again.outcomes] == [one.readings for one in first.outcomes]
+    assert all(one.reused for one in again.outcomes)
+
+
 def test_readings_of_another_version_are_taken_anew(
     make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = simulate(make(), tmp_path, repeat=2)
     with sqlite3.connect(tmp_path / FILE) as index:
-        index.execute("update trials set trial = replace(trial, 'throughput.ftp\":', 'throughput.ftp\":9')")
-        changed = list(index.execute("select trial from trials"))
-    assert all('throughput.ftp":9' in trial for (trial,) in changed)
+        for place, mtime_ns, size, trial in list(index.execute("select * from trials")):
+            text = trial.rpartition(" ")[0].replace('throughput.ftp":', 'throughput.ftp":9')
+            assert 'throughput.ftp":9' in text
+            row = f"{text} {index_module._digest(place, (mtime_ns, size), text)}"
+            index.execute("update trials set trial = ? where place = ?", (row, place))
     wrong = simulate(make(), tmp_path, repeat=2).outcomes
     assert wrong[0].readings != first.outcomes[0].readings, "the index is trusted"
     monkeypatch.setattr(index_module, "_VERSION", index_module._VERSION + 1)

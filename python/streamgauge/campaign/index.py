@@ -8,6 +8,7 @@ written anew.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import sqlite3
 import time
@@ -25,7 +26,7 @@ from streamgauge.metrics.result import VERSION as METRICS
 __all__ = ["FILE", "Index", "IndexedTrial", "listed_but_gone"]
 
 FILE: Final = "index.sqlite"
-_VERSION: Final = zlib.crc32(f"1 {SCHEMA} {METRICS} {READING}".encode()) & 0x7FFFFFFF
+_VERSION: Final = zlib.crc32(f"2 {SCHEMA} {METRICS} {READING}".encode()) & 0x7FFFFFFF
 """Changes with the metrics or the leaves that checks read of them: then all trials are read anew."""
 _WRITE_EVERY_S: Final = 1.0
 
@@ -100,10 +101,15 @@ class Index:
         if row is None:
             return None
         stamp = _stamp(directory)
-        if stamp != row[:2]:
+        if stamp is None or stamp != row[:2]:
+            return None
+        text, _, digest_of_row = row[2].rpartition(" ")
+        if digest_of_row != _digest(
+            self._place(directory), stamp, text
+        ):  # edited: no other check would see it
             return None
         try:
-            key, scenario, valid, why, digest, replaces, readings = json.loads(row[2])
+            key, scenario, valid, why, digest, replaces, readings = json.loads(text)
             return IndexedTrial(key, scenario, valid, tuple(why), digest, replaces, dict(readings))
         except (ValueError, TypeError):  # damaged
             return None
@@ -115,8 +121,8 @@ class Index:
             return
         of = trial
         told = (of.key, of.scenario, of.valid, of.why, of.digest, of.replaces, dict(of.readings))
-        row = (*stamp, json.dumps(told, separators=(",", ":")))
-        place = self._place(directory)
+        place, text = self._place(directory), json.dumps(told, separators=(",", ":"))
+        row = (*stamp, f"{text} {_digest(place, stamp, text)}")
         self._rows[place] = self._waiting[place] = row
         if time.monotonic() - self._written >= _WRITE_EVERY_S:
             self.write()
@@ -162,6 +168,11 @@ def listed_but_gone(file: Path) -> list[Path]:
         return []
     places = [file.parent / str(place) for (place,) in rows]
     return [place for place in places if not place.exists()]
+
+
+def _digest(place: str, stamp: tuple[int, int], text: str) -> str:
+    """Returns the digest of a row. It shows damage and edits, and is no signature."""
+    return hashlib.blake2b(f"{place}\0{stamp}\0{text}".encode(), digest_size=16).hexdigest()
 
 
 def _stamp(directory: Path) -> tuple[int, int] | None:
