@@ -95,11 +95,12 @@ def test_a_record_without_a_seal_lists_what_was_not_checked(measured: Path) -> N
         assert name in left_out
 
 
-def test_a_file_without_a_digest_is_listed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["metrics.parquet", "metrics.json"])
+def test_a_file_without_a_digest_is_listed(name: str, tmp_path: Path) -> None:
     record = make(tmp_path / "record")
-    (record / "metrics.parquet").write_bytes(b"put there later")
+    (record / name).write_bytes(b"put there later")
     (left_out,) = Record.open(record).check().left_out
-    assert left_out.startswith("metrics.parquet (")
+    assert left_out.startswith(f"{name} (")
 
 
 def test_what_was_not_kept_is_listed(measured: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,7 @@ _COLUMNS: Mapping[str, Any] = {
 
 _Lists = tuple[int | None, int | None, int | None, int | None]
 _Row = tuple[str | None, str | None, str, float | None, float | None, float | None, str, _Lists]
+_ReadRow = tuple[str | None, str | None, str, _Lists]
 _NO_LISTS: _Lists = (None, None, None, None)
 
 
@@ -290,13 +291,21 @@ def _scalars_in(data: Mapping[str, Any]) -> dict[str, float | None]:
 
 
 def _read(directory: Path) -> tuple[TrialMetrics, Mapping[str, Any]] | None:
-    """Returns a trial's metrics, and the ``measure`` that they were made by."""
+    """Returns a trial's metrics, and the ``measure`` that they were made by; None if they are damaged."""
     try:
         text, rows, found = _native.read_metrics(directory / FILE)
         about = json.loads(text)
-    except (OSError, ValueError, RecordError):
+    except (OSError, ValueError, RecursionError, RecordError):
         return stored_json.read(directory / stored_json.FILE)
-    lists = list(found)
+    try:
+        return _metrics_in(about, rows, list(found))
+    except stored_json.DAMAGE:
+        return None
+
+
+def _metrics_in(
+    about: Mapping[str, Any], rows: Iterable[_ReadRow], lists: Sequence[Floats]
+) -> tuple[TrialMetrics, Mapping[str, Any]]:
     flows: dict[str, dict[str, Series]] = {name: {} for name in about["flows"]}
     stages: dict[str, dict[str, Series]] = {name: {} for name in about["stages"]}
     jain_samples: Floats = np.empty(0)

@@ -19,19 +19,24 @@ __all__ = ["FILE", "SCHEMA", "read"]
 
 SCHEMA = "streamgauge.metrics/6"
 FILE = "metrics.json"
+DAMAGE = (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError)
+"""Raised where a file of metrics has another form than its reader expects."""
 _SERIES = ("numerator", "denominator", "low", "high")
 
 
 def read(file: Path) -> tuple[TrialMetrics, Mapping[str, Any]] | None:
-    """Returns its content, and the ``measure`` it was made by; ``None`` if it does not exist, or has another
-    schema than `SCHEMA`.
+    """Returns its content, and the ``measure`` it was made by; ``None`` if it does not exist, has another
+    schema than `SCHEMA`, or is damaged.
 
     Arrays are little-endian float64 in base64, once each; a series names its four.
     """
     try:
-        data = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return _metrics_in(json.loads(file.read_text(encoding="utf-8")))
+    except (OSError, *DAMAGE):
         return None
+
+
+def _metrics_in(data: Any) -> tuple[TrialMetrics, Mapping[str, Any]] | None:
     if data.get("schema") != SCHEMA:
         return None
     grid = data["grid"]

@@ -14,6 +14,8 @@ PACKETS: Final = "packets.parquet"
 EVENTS: Final = "events.parquet"
 METRICS_FILE: Final = "metrics.parquet"
 """Metrics of the others; no part of the verified data."""
+OLD_METRICS: Final = "metrics.json"
+"""The same of older versions, without a digest."""
 
 TRIAL_SCHEMA: Final = "streamgauge.trial/2"
 PROVENANCE_SCHEMA: Final = "streamgauge.provenance/1"

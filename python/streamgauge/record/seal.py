@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from streamgauge.errors import RecordError
-from streamgauge.record.schema import METRICS_FILE, PROVENANCE, TRIAL
+from streamgauge.record.schema import METRICS_FILE, OLD_METRICS, PROVENANCE, TRIAL
 
 __all__ = ["FILES", "SEAL", "check_seal", "check_verdict", "file_digests", "is_intact", "seal_of", "text_of"]
 
@@ -23,6 +23,8 @@ SEAL: Final = "seal"
 FILES: Final = "files"
 """Key of ``trial.json``: the digests of the files beside it that have none of their own in it."""
 SEALED: Final = (METRICS_FILE, PROVENANCE)
+READ: Final = (*SEALED, OLD_METRICS)
+"""Files beside ``trial.json`` that reports read, besides packets and events."""
 _EXPECTED: Final = ("cbr_packets.", "preflight_", "start_offset_s")
 """Numbers of a verdict that have the expected value as their bound."""
 
@@ -62,14 +64,14 @@ def check_seal(directory: Path, trial: Mapping[str, Any]) -> list[str]:
     check_verdict(directory / TRIAL, trial.get("validity"))
     if SEAL not in trial:
         names = ["verdict", "duration", "counts"]
-        names += [name for name in SEALED if (directory / name).exists()]
+        names += [name for name in READ if (directory / name).exists()]
         return [f"{', '.join(names)} (the record is older than their digests)"]
     if not is_intact(trial):
         raise _damaged(directory / TRIAL, f"its values are not those that its {SEAL} was made of")
     digests = trial.get(FILES)
     if not isinstance(digests, Mapping):
         raise _damaged(directory / TRIAL, f"its {FILES} are no object of names and digests")
-    left_out = [name for name in SEALED if name not in digests and (directory / name).exists()]
+    left_out = [name for name in READ if name not in digests and (directory / name).exists()]
     for name, digest in digests.items():
         if name not in SEALED:
             left_out.append(str(name))
