@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from streamgauge.systems.adapter import EVENTS_FILE, Clock, FlowSetup
-from streamgauge.systems.events import NAMED_LINES, UNITS, read_events
+from streamgauge.systems.events import MOST_NAMES, NAMED_LINES, UNITS, read_events
 from streamgauge.systems.node import split_said
 
 S = 10**9
@@ -131,6 +131,19 @@ def test_many_bad_lines_are_few_faults(tmp_path: Path) -> None:
     _, faults = _read(b"nonsense\n" * 10_000, tmp_path)
     assert len(faults) == NAMED_LINES + 1
     assert faults[-1] == f"web-player-events.jsonl: {10_000 - NAMED_LINES} more lines that are no events"
+
+
+def test_names_are_bounded(tmp_path: Path) -> None:
+    """Each is a metric of every sample."""
+    lines = _lines(
+        *(GOOD | {"name": f"n{number}"} for number in range(MOST_NAMES + 2)), GOOD | {"name": "n0"}
+    )
+    events, faults = _read(lines, tmp_path)
+    assert len(events) == MOST_NAMES + 1 and events[-1]["name"] == "n0"
+    assert [fault.partition(": ")[2] for fault in faults] == [
+        f"name 'n{MOST_NAMES + more}' is one more than the {MOST_NAMES} that events may have"
+        for more in (0, 1)
+    ]
 
 
 def test_a_file_without_end_is_read_to_its_limit(tmp_path: Path) -> None:

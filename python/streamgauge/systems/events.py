@@ -19,6 +19,8 @@ LARGEST_FILE_BYTES = 20_000_000
 LARGEST_LINE_BYTES = 65_536
 LONGEST_NAME = 200
 """Characters of an event's name, which metrics and tables are named by."""
+MOST_NAMES = 1000
+"""Names of events of one process: each is a metric, with a number for each sample of the trial."""
 LARGEST_VALUE = 2.0**63
 """Bound in the recorded unit: no counter exceeds it, and sums of such values stay finite."""
 NAMED_LINES = 3
@@ -76,12 +78,13 @@ def read_events(
         faults.append(f"{shown} has more than {largest / 1e6:g} MB; what follows is not read")
         rest = b""
     events: list[dict[str, Any]] = []
+    names: set[str] = set()
     bad = 0
     for number, line in enumerate([*lines, rest], 1):
         if not line.strip():
             continue
         try:
-            events.append(_event(line, life))
+            events.append(_event(line, life, names))
         except _CutOffError as error:
             if number <= len(lines):
                 bad = _name(faults, bad, f"{shown}:{number}: {error}")
@@ -113,8 +116,8 @@ class _Life:
     clock: Clock
 
 
-def _event(line: bytes, life: _Life) -> dict[str, Any]:
-    """Returns an event from its line. Raises ValueError with the fault."""
+def _event(line: bytes, life: _Life, names: set[str]) -> dict[str, Any]:
+    """Returns an event from its line, and adds its name to `names`. Raises ValueError with the fault."""
     if len(line) > LARGEST_LINE_BYTES:
         raise ValueError(f"a line of {len(line)} bytes (at most {LARGEST_LINE_BYTES})")
     try:
@@ -144,7 +147,13 @@ def _event(line: bytes, life: _Life) -> dict[str, Any]:
         raise ValueError(
             f"{name} is in {unit}, and its value is {_kind(measured.unit)}; give that, or another name"
         )
-    return event(_time_ns(raw, life), name, value, recorded, _text(raw, "reason"))
+    if name not in names and len(names) == MOST_NAMES:
+        raise ValueError(
+            f"name {printable(name, 40)!a} is one more than the {MOST_NAMES} that events may have"
+        )
+    found = event(_time_ns(raw, life), name, value, recorded, _text(raw, "reason"))
+    names.add(name)
+    return found
 
 
 def _kind(unit: str) -> str:
