@@ -7,11 +7,13 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from live_client import Shown, shown
 from streamgauge.cli import main
+from streamgauge.live.connections import MOST_CONNECTIONS
 from streamgauge.live.session import MOST_A_SECOND
 
 SCENARIO = "today/demo-rtsp-udp-medium"
@@ -66,6 +68,7 @@ def test_the_pages_own_origin_may_ask(live: Shown) -> None:
         ('{"up.delay": "7200 s"}', "at most an hour"),
         ('{"mark": ""}', "mark"),
         ("x" * 20_000, "bytes at most"),
+        ("[" * 16_000, "no JSON"),
     ],
 )
 def test_what_makes_no_sense_is_one_line(live: Shown, body: str, why: str) -> None:
@@ -80,6 +83,18 @@ def test_a_flood_of_changes_is_bounded_and_told(live: Shown) -> None:
     refused = [answer for status, answer in asked if status == 429]
     assert all(str(MOST_A_SECOND) in answer["error"] for answer in refused)
     assert all(status in (200, 429) for status, _ in asked)
+
+
+def test_connections_that_ask_for_nothing_give_way(live: Shown) -> None:
+    """Each takes a descriptor from the trial."""
+    opened = Path(f"/proc/{live.popen.pid}/fd")
+    before = len(list(opened.iterdir()))
+    with ExitStack() as held:
+        for _ in range(3 * MOST_CONNECTIONS):
+            one = held.enter_context(socket.create_connection(("127.0.0.1", live.port), 10))
+            one.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n")
+        assert live.request("GET", "/live.js")[0] == 200
+        assert len(list(opened.iterdir())) <= before + MOST_CONNECTIONS + 2
 
 
 def test_a_second_page_is_served_and_both_are_told(live: Shown) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from streamgauge.errors import CannotRunError, StreamGaugeError
+from streamgauge.live.connections import bounded_protocol
 from streamgauge.live.session import LiveSession, Refused
 
 __all__ = ["LiveServer", "needs_extra"]
@@ -91,7 +92,12 @@ class LiveServer:
         import uvicorn
 
         config = uvicorn.Config(
-            self._app(), log_level="critical", access_log=False, lifespan="off", timeout_graceful_shutdown=1
+            self._app(),
+            http=bounded_protocol(),
+            log_level="critical",
+            access_log=False,
+            lifespan="off",
+            timeout_graceful_shutdown=1,
         )
         self._server = uvicorn.Server(config)
         asyncio.run(self._serve())
@@ -176,7 +182,7 @@ class LiveServer:
                 return _error(413, f"a change has {MOST_ASKED_BYTES} bytes at most; send fewer settings")
         try:
             asked = json.loads(body)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             return _error(400, f'the change is no JSON ({error}); send such as {{"down.rate": "500 kbit/s"}}')
         try:
             at_s = await asyncio.to_thread(self.session.change, asked)
