@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from streamgauge.emu import network
+from streamgauge.emu.compartments import Compartments
 from streamgauge.emu.network import routes
 from streamgauge.scenario import from_text
 from streamgauge.scenario.lower import lower
@@ -49,3 +51,34 @@ def test_each_flow_has_the_tcp_of_its_plan() -> None:
 def test_a_choice_of_the_scenario_reaches_the_route_by_the_plan(name: str) -> None:
     flow = planned(f"flows.{name}.congestion_control=vegas", f"flows.{name}.ecn=on")[name]
     assert route(flow).startswith(" congctl lock sg_vegas_1 features ecn")
+
+
+def test_a_port_takes_a_sides_own_address_alone_however_loose_the_machine_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A new network has the machine's settings for all interfaces; of two filters the larger holds."""
+    scripts: list[str] = []
+    monkeypatch.setattr(network, "run_all", lambda commands: scripts.extend(one[-1] for one in commands))
+    monkeypatch.setattr(network, "run", lambda *_, **__: '[{"address": "02:00", "qdisc": "noqueue"}]')
+    flow = FlowSetup(
+        name="web",
+        index=0,
+        system="command",
+        plan=planned()["web"],
+        server_ip="10.1.0.1",
+        player_ip="10.2.0.1",
+    )
+    network.build(
+        [flow], engine="engine", compartments=Compartments.plan([flow], [], way="root", player_uid=1)
+    )
+    ends = [script for script in scripts if "ip_forward" in script]
+    assert len(ends) == 2
+    for script, port in zip(ends, ("port0-server", "port0-player"), strict=True):
+        set_to = dict(
+            reversed(line.removeprefix("echo ").split(" > /proc/sys/net/ipv4/"))
+            for line in script.splitlines()
+            if line.startswith("echo ")
+        )
+        for name in ("rp_filter", "proxy_arp", "accept_source_route"):
+            assert set_to[f"conf/all/{name}"] == "0"
+        assert (set_to[f"conf/{port}/rp_filter"], set_to[f"conf/{port}/proxy_arp"]) == ("1", "0")

@@ -60,8 +60,19 @@ SYSCTLS: dict[str, str] = {
     "net.ipv4.ip_local_port_range": "32768 60999",
 }
 
-FORWARDING = (("ip_forward", "1"), ("conf/all/send_redirects", "0"), ("ip_early_demux", "0"))
-"""Of an end that sides are joined to, below net/ipv4."""
+FORWARDING = (
+    ("ip_forward", "1"),
+    ("ip_early_demux", "0"),
+    *(
+        (f"conf/all/{name}", "0")
+        for name in ("send_redirects", "rp_filter", "proxy_arp", "accept_source_route")
+    ),
+)
+"""Of an end that sides are joined to, below net/ipv4. A new network has the machine's own settings for all
+interfaces, which may be loose: then a port's strict filter of sources is void."""
+PORT = (("rp_filter", "1"), ("proxy_arp", "0"), ("proxy_arp_pvlan", "0"), ("accept_local", "0"))
+"""Of each port of an end, below net/ipv4/conf: only a side's own address comes in, and it learns of no other
+side's."""
 PORT_MAC, SIDE_MAC = "02:00:00:00:00:01", "02:00:00:00:00:02"
 """Of every pair of veths between an end and a side: at the end, and at the side."""
 OFFLOADS_OFF = [part for name in ("tso", "gso", "gro", "tx", "rx", "sg") for part in (name, "off")]
@@ -204,7 +215,7 @@ def _join(
         script = [_batch(lines), *(f"echo {value} > /proc/sys/net/ipv4/{name}" for name, value in FORWARDING)]
         for port in ports:
             script += [
-                f"echo 1 > /proc/sys/net/ipv4/conf/{port}/rp_filter",
+                *(f"echo {value} > /proc/sys/net/ipv4/conf/{port}/{name}" for name, value in PORT),
                 f"ethtool -K {port} {' '.join(OFFLOADS_OFF)}",
             ]
         work.append([*inside(end, engine), "/bin/sh", "-ec", "\n".join(script)])
