@@ -194,6 +194,19 @@ REFUSED = {
         "my.yaml:11: flows.video.system.server.a.helpers: there is no file FOLDER/page.html "
         "(a path in a file is relative to it, one in --set to the working directory)",
     ),
+    "a name that no variable has": (
+        "      server: s\n      player: p\n      env: {A=B: x}\n",
+        "my.yaml:10: flows.video.system.env.A=B: 'A=B' is no name of a variable; expected a letter or _, "
+        "then letters, digits or _ (rename it)",
+    ),
+    "a zero byte in a variable": (
+        '      server: s\n      player: p\n      env: {A: "x\\0"}\n',
+        "my.yaml:10: flows.video.system.env.A: the value of A contains a zero byte (leave it out)",
+    ),
+    "a zero byte in a command": (
+        '      server: s\n      player: "p\\0q"\n',
+        "my.yaml:9: flows.video.system.player: 'p\\x00q' contains a zero byte (leave it out)",
+    ),
     "nothing essential": (
         "      server: s\n      player:\n        a:\n          command: x\n          essential: off\n",
         "my.yaml:9: flows.video.system.player: has no essential process (leave 'essential' out of the one "

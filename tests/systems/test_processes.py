@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
+from streamgauge.emu.process import furnish
 from streamgauge.emu.trial_request import command_lines
 from streamgauge.systems.adapter import SIDES, CommandLine, FlowSetup, Process, Side
 from streamgauge.systems.adapters import ADAPTERS, adapter_for
 from streamgauge.systems.command import check_lines
-from streamgauge.systems.processes import ProcessError, check_processes, main_process
+from streamgauge.systems.processes import ProcessError, check_processes, check_reach, main_process
 
 
 def process(side: Side, name: str = "", **more: Any) -> Process:
@@ -68,6 +70,39 @@ def test_helpers_of_one_name_would_take_each_others_place(tmp_path: Path) -> Non
         with pytest.raises(ProcessError, match="has no name to be copied by"):
             check_processes([process("server"), process("player", helpers=[place])])
     check_processes([process("server", helpers=helpers[:1]), process("player", helpers=helpers[1:])])
+
+
+def test_root_copies_no_file_for_a_program_that_it_may_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    folder, secret = tmp_path / "scenario", tmp_path / "secret"
+    folder.mkdir()
+    secret.write_text("x")
+    secret.chmod(0o600)
+    (folder / "own").write_text("x")
+    (folder / "own").chmod(0o600)
+    (folder / "link").symlink_to(secret)
+    check_reach("player", "", [folder / "own", Path("/bin/sh")], folder)
+    for helper in (secret, folder / "link", folder / ".." / "secret"):
+        with pytest.raises(ProcessError, match=r"player\.helpers: .* leads to .*/secret, outside"):
+            check_reach("player", "", [helper], folder)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    check_reach("player", "", [secret], folder)
+
+
+def test_a_link_in_a_helpers_folder_is_copied_as_a_link(tmp_path: Path) -> None:
+    folder, secret = tmp_path / "assets", tmp_path / "secret"
+    folder.mkdir()
+    secret.write_text("x")
+    secret.chmod(0o600)
+    (folder / "page").write_text("x")
+    (folder / "link").symlink_to(secret)
+    flow = FlowSetup(name="web", index=0, system="command", folder=tmp_path / "flow")
+    furnish(flow, process("player", helpers=[folder]), None)
+    copied = flow.helpers("player") / "assets"
+    assert (copied / "link").is_symlink() and (copied / "page").stat().st_mode & 0o777 == 0o644
+    assert secret.stat().st_mode & 0o777 == 0o600
 
 
 def test_the_last_essential_one_is_its_sides() -> None:

@@ -212,11 +212,13 @@ def furnish(flow: FlowSetup, spec: Process, owner: int | None) -> None:
     # Copied, not linked: they may lie where players may not look.
     for helper in spec.helpers:
         if helper.is_dir():
-            shutil.copytree(helper, helpers / helper.name, ignore_dangling_symlinks=True)
+            # A link in it may lead to a file that only this user may read.
+            shutil.copytree(helper, helpers / helper.name, symlinks=True)
         else:
             shutil.copy(helper, helpers / helper.name)
     for copied in helpers.rglob("*"):
-        copied.chmod(0o755 if copied.stat().st_mode & 0o100 else 0o644)
+        if not copied.is_symlink():
+            copied.chmod(0o755 if copied.stat().st_mode & 0o100 else 0o644)
     for name, content in spec.files.items():
         text = content if isinstance(content, str) else json.dumps(content)
         (out / name).write_text(text, encoding="utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
@@ -12,6 +13,8 @@ from streamgauge.systems.command import check_lines
 from streamgauge.systems.processes import ProcessError
 
 __all__ = ["Command", "CommandProcess"]
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class CommandProcess(Model):
@@ -78,6 +81,12 @@ class Command(Model):
 
     @model_validator(mode="after")
     def _sound(self) -> Command:
+        for name, value in self.env.items():
+            if not _VARIABLE.fullmatch(name):
+                why = f"{name!a} is no name of a variable; expected a letter or _, then letters, digits or _"
+                raise issue(why, ("env", name), "rename it")
+            if "\0" in value:
+                raise issue(f"the value of {name} contains a zero byte", ("env", name), "leave it out")
         for side in SIDES:
             try:
                 check_lines(side, self.lines(side))

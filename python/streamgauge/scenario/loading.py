@@ -23,7 +23,7 @@ from streamgauge.scenario.problems import problems_of
 from streamgauge.scenario.values import PATHS
 from streamgauge.systems.adapter import SIDES, CommandLine, FlowSetup, Side
 from streamgauge.systems.command import CommandError, check_command
-from streamgauge.systems.processes import ProcessError, check_helpers
+from streamgauge.systems.processes import ProcessError, check_helpers, check_reach
 
 __all__ = ["ScenarioErrors", "from_text", "load_file"]
 
@@ -144,7 +144,9 @@ def _command_sound(line: CommandLine, side: Side, key: Key, known: list[str], do
         except CommandError as error:
             raise refuse(error.why, error.hint, *inner) from None
     try:
-        check_helpers(side, line.name, [Path(helper) for helper in line.helpers])
+        helpers = [Path(helper) for helper in line.helpers]
+        check_helpers(side, line.name, helpers)
+        check_reach(side, line.name, helpers, Path(document.place((*key, "helpers"))[0]).parent)
     except ProcessError as error:
         hint = error.hint or PATHS
         raise refuse(error.why, hint, "helpers") from None

@@ -223,6 +223,8 @@ def check_command(text: str, known: Sequence[str]) -> None:
 
     Raises CommandError.
     """
+    if "\0" in text:
+        raise CommandError(f"{text!a} contains a zero byte", "leave it out")
     try:
         shlex.split(text)
     except ValueError as error:

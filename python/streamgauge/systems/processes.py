@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -55,6 +56,28 @@ def check_helpers(side: Side, name: str, helpers: Sequence[Path]) -> None:
             why = f"{helper} is there twice" if other == helper else f"{other} and {helper} have one name"
             raise ProcessError(key, why, "leave one out" if other == helper else "rename one of them")
         seen[helper.name] = helper
+
+
+def check_reach(side: Side, name: str, helpers: Sequence[Path], folder: Path) -> None:
+    """Refuses helpers outside `folder` that not every user may read, if root is to copy them.
+
+    They are copied for programs without root's rights, and a scenario or a link in its folder may be another
+    user's. Raises ProcessError.
+    """
+    if os.geteuid() != 0:
+        return
+    key = (side, *([name] if name else []), "helpers")
+    for helper in helpers:
+        place = helper.resolve()
+        if not place.is_relative_to(folder.resolve()) and not _is_open_to_all(place):
+            why = f"{helper} leads to {place}, outside the scenario's folder, which not every user may read"
+            raise ProcessError(key, why, "copy it into the scenario's folder")
+
+
+def _is_open_to_all(place: Path) -> bool:
+    found = place.stat().st_mode
+    needed = 0o005 if stat.S_ISDIR(found) else 0o004
+    return found & needed == needed and all(parent.stat().st_mode & 0o001 for parent in place.parents)
 
 
 def check_processes(processes: Sequence[Process]) -> None:
