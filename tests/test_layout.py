@@ -314,10 +314,14 @@ def test_contributing_names_every_place() -> None:
     assert not missing
 
 
-def test_the_page_of_the_house_names_what_there_is() -> None:
-    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    named = set(re.findall(r"`((?:benches|catalogue|crates|python|tests)[\w./-]*)`", page))
+def test_files_that_the_pages_on_the_code_name_exist() -> None:
+    page, code_map = (
+        (ROOT / "docs" / name).read_text("utf-8") for name in ("architecture.md", "code-map.md")
+    )
+    named = set(re.findall(r"`((?:benches|catalogue|crates|python|tests)[\w./-]*)`", page + code_map))
     assert len(named) > 50
+    # Two screens with the drawing; details belong to the map.
+    assert len(page.split()) < 450
     assert not sorted(name for name in named if not (ROOT / name).exists())
 
 
