@@ -6,19 +6,19 @@ SG := .venv/bin/streamgauge
 PY := .venv/bin/python
 # The cargo that set-up chose, which need not be the first on PATH.
 CARGO = PATH="$$(cat .venv/.rust-bin):$$PATH" cargo
-# What set-up found that this machine can build beyond the plain workspace.
+# Features that this machine can build beyond the plain workspace, as set-up found them.
 FEATURES = --features "$$(cat .venv/.cargo-features)"
 
-# Where the time of a long target goes.
+# Prints the time at each part of a long target.
 now = @date '+%T  $@: $(1)'
 
-help: ## say what there is
+help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
-setup: ## install what is missing, build what has changed
+setup: ## install missing dependencies, build changed sources
 	@scripts/setup.sh
 
-setup-tests: ## the same, and what tests alone need: a browser, and what plays in it
+setup-tests: ## the same, and the dependencies of tests: a browser and its players
 	@scripts/setup.sh --tests
 	@scripts/players.sh || echo "setup-tests: tests of players in a browser are left out, and say so"
 
@@ -34,14 +34,14 @@ profiled: setup ## build the simulator by a profile of itself: the same trials i
 docs: setup ## build the documentation as a site that works offline, in dist/docs
 	@$(PY) scripts/docs.py
 
-wheel: ## build dist/*.whl, with everything inside, for any Python from 3.11 on (docs/install.md)
-	@scripts/wheel.sh
+wheel: ## build dist/*.whl, with everything inside, for any Python from 3.11 on; MACHINE=aarch64 for another processor (docs/install.md)
+	@scripts/wheel.sh $(MACHINE)
 
 demo: ## simulate video on a narrow link, stream it with real programs, write a report (2 minutes, and the build)
 	@scripts/setup.sh --demo scripts/demo.sh --first
 	@scripts/demo.sh --rest
 
-# The same examples in each run: what fails here fails anywhere, and what passed passes. `test-long` draws anew.
+# The same examples in each run: a failure here is a failure everywhere. `test-long` draws anew.
 SAME = PROPTEST_RNG_SEED=1
 RUST_TESTS = $(CARGO) test --quiet --workspace --exclude streamgauge-python $(FEATURES)
 PARSERS := trace path_spec trial_plan http coding segment rtsp rtcp sdp mpd m3u8 sidx cmcd ndn rdt asm rm asf mms \
@@ -68,7 +68,7 @@ test-sim: setup ## the part of the tests that needs neither root nor Linux
 	$(CARGO) test --quiet
 	$(PY) -m pytest -n auto --dist loadfile -m 'not emu and not long'
 
-test-long: setup ## what takes minutes: the catalogue in emu, the docs' new system built, records in Spark, a hundred kills
+test-long: setup ## the tests that take minutes: the catalogue in emu, the docs' new system built, records in Spark, a hundred kills
 	@scripts/extras.sh readers
 	$(PY) -m pytest -m long
 	# Properties by other examples than `test` has.
@@ -123,5 +123,5 @@ audit: setup ## check dependencies: licences, sources and known vulnerabilities
 reproduce-emu: setup ## every scenario that runs in emu, in full (hours)
 	$(SG) reproduce --mode emu --out runs/reproduce-emu '*'
 
-clean: ## remove what was built
+clean: ## remove all builds
 	rm -rf target dist .venv python/streamgauge/_bin python/streamgauge/_native*.so

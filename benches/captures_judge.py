@@ -1,18 +1,18 @@
 """`analyze` compared with records: captures of trials with a known fate of every packet.
 
-    python benches/captures_judge.py [ID ...] [--mode MODE] [--docs] [--json FILE] [--mutant NAME]
+python benches/captures_judge.py [ID ...] [--mode MODE] [--docs] [--json FILE] [--mutant NAME]
 
 Each trial of the catalogue runs with `--capture`. Its file is made as hard as real ones: names are stripped,
-both places become files of their own, the second clock is 37 s ahead and 40 ppm fast, packets are cut to
-96 B, and of each file 0.1 % of the frames are missing. Both are analysed and compared with the record.
-`--docs` writes the table into docs/captures.md.
+both places become files of their own, the second clock is 37 s ahead and 40 ppm fast, packets are cut to 96
+B, and 0.1 % of the frames of each file are missing. Both are analysed and compared with the record. `--docs`
+writes the table into docs/captures.md.
 
-- fates: of packets of TCP whose fate is right
-- gaps: of the frames that are missing of TCP, those that count as not captured
+- fates: the share of TCP's packets with the right fate
+- gaps: of TCP's missing frames, those that count as not captured
 - offset: error with the least delay given, or where propagation is equal; else whether the stated interval
   has the truth
 - skew: error, and the stated one (95 %)
-- UDP settled: of packets of UDP without a match, those of which receiver reports show the fate
+- UDP settled: of UDP's packets without a match, those with a fate by receiver reports
 - rate and queue: error against the plan, of constant rates and drop-tail queues that overflow
 """
 

@@ -10,8 +10,8 @@ emulator's own record.
   sender's system call to that stamp on a veth without the emulator (the unshaped pass).
 - rate error: from the receiver's stamps of a saturated link alone.
 - probe delay: from the kernel's stamp at the router's interface to that at the receiver's, on an empty link.
-- packets: what each rate costs, by thread, and what was lost where. The loop's system time includes what
-  the kernel does on the other side of the veth, because it does that on the sender's account. The split of
+- packets: the cost of each rate, by thread, and the places of losses. The loop's system time includes
+  the kernel's work on the other side of the veth, because that is on the sender's account. The split of
   user from system time is by ticks, and rough.
 
 Several engines are measured in turn, round by round, so that they can be compared on a machine that is not

@@ -2,20 +2,20 @@
 
     python benches/emulator_peers.py [--machine host|virtual[:SPEED]] [--seconds S] [--json FILE]
 
-The kernel's disciplines stand in a forwarding namespace where the emulator stands otherwise
-(`streamgauge.calibrate.kernel`), offloads off. What is asked of each is the same; `ideal` is what was asked.
-In a virtual machine time goes by instructions, so that none of it depends on what else this machine does; a
+The kernel's disciplines are in a forwarding namespace in the emulator's place
+(`streamgauge.calibrate.kernel`), offloads off. All have the same settings, which are in the column `ideal`.
+Time in a virtual machine depends on instructions, so that other work of this machine changes no figure. A
 host's kernel need not have netem and tbf.
 
 - rate: of a saturated link (1.25 times that offered, frames of 1514 B), tbf with a bucket of one frame;
-  gaps between departures, over one transmission time; share dropped, less what rate and queue leave no
-  room for
+  gaps between departures, over one transmission time; share dropped, beyond the losses that rate and
+  queue require
 - delay: probes of 100 B, less the bare wire's median
 - jitter: probes so far apart that the order does not matter; quantiles less those asked for
 - loss: share, and mean lengths of runs of lost packets
-- held: most in the queue at once, of 100 frames of 600 B that come at once, at 1 Mbit/s
-- burst: of 40 frames of 1514 B that come at once on an idle link of 1 Mbit/s with a bucket of ten frames, how
-  many pass at once, and how far apart the others are
+- held: most in the queue at once, of 100 frames of 600 B that arrive at once, at 1 Mbit/s
+- burst: 40 frames of 1514 B arrive at once on an idle link of 1 Mbit/s with a bucket of ten frames: the
+  number that passes at once, and the distance of the others
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from streamgauge.calibrate.run import run_passes
 
 OURS, NETEM, TBF = "streamgauge", "netem", "tbf"
 ROOM = 100_000
-"""Packets that netem may hold where its limit is not under test."""
+"""Packets that netem may hold where its limit is not measured."""
 BUCKET = 10 * FULL_FRAME
 BURST = 40
 AT_ONCE_NS = 2e6

@@ -2,14 +2,14 @@
 
     python benches/link_peers.py [--rounds N] [--seconds S] [--way root|user] [--json FILE]
 
-The disciplines stand in a forwarding namespace where the emulator stands otherwise, offloads off, with a
-bucket of one full frame. They shape only: there is no delay to compare, and a kernel need not have netem.
+The disciplines are in a forwarding namespace in the emulator's place, offloads off, with a bucket of one full
+frame. They shape only: there is no delay to compare, and a kernel need not have netem.
 Each round measures all of them in turn, so that a machine that grows busier does so for all alike; medians
 over the rounds are shown, and ours as a ratio of each peer's.
 
 - rate error: of a saturated link at 1, 10 and 100 Mbit/s (1.25 times that offered, frames of 1514 B)
 - spacing: how far the gap between two departures is from one transmission time, at 10 Mbit/s saturated
-- dropped off: share of the packets dropped there, less what rate and queue limit leave no room for
+- dropped off: share of the packets dropped there, beyond the losses that rate and queue limit require
 - held: most bytes in the queue at once, for a limit of 20,000 B, in frames of 600 B, at 1 Mbit/s
 - transit: probes of 100 B on an empty link of 10 Mbit/s, less the bare wire's: 80 us for a link that sends
   bit by bit; a token bucket passes them at once, so this is no ratio of merit

@@ -1,9 +1,9 @@
-"""How long a whole paper takes: trials and checks of each reading, figures apart.
+"""Measures the time of a whole paper: trials and checks of each reading, and figures apart from them.
 
     python benches/reproduce.py [--paper darwin] [--reading NAME]
 
-Each reading is a run of the program of its own, from its start to its last figure, into an empty folder. Wall
-time means something on an idle machine alone; CPU time counts every thread and the kernel's part.
+Each reading is a separate run of the program, from its start to its last figure, into an empty folder. Wall
+time is meaningful only on an idle machine. CPU time counts every thread and the kernel's part.
 """
 
 from __future__ import annotations

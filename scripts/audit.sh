@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Checks what we depend on: licences, sources and known vulnerabilities of the Rust crates (deny.toml) and of the Python
-# packages (requirements.lock). A check whose database is out of reach is named, and is no pass: the exit status is 4.
+# Checks the dependencies: licences, sources and known vulnerabilities of the Rust crates (deny.toml) and of
+# the Python packages (requirements.lock). A check without access to its database is named and has not passed:
+# the exit status is 4.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 DENY=0.20.2 # cargo-deny

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Runs one command, and another on the processors that it leaves: scripts/beside.sh 'COMMAND' 'OTHER COMMAND'
 #
-# For tests in real time, which wait more than they work, and others that only work. What the other says comes after what
-# the first says. Where nothing can be kept strictly behind them, it runs afterwards.
+# The first is for tests in real time, which wait more than they work, the other for tests that only work. The
+# output of the other follows the first's. Where it cannot be kept strictly behind the first, it runs
+# afterwards.
 set -uo pipefail
 said=$(mktemp) first_runs=$(mktemp) behind=""
 finish() {

@@ -21,7 +21,8 @@ video=(today/demo-rtsp-udp-medium today/demo-rtsp-tcp-medium)
 broke=0
 why=
 
-# An invalid trial or a failed check (1, 2) is a result; whatever else is not 0 is a failure, and Ctrl-C ends it all.
+# An invalid trial or a failed check (1, 2) is a result. Any other status but 0 is a failure, and Ctrl-C ends
+# it all.
 judge() {
     [ "$1" -ne 130 ] || exit 130
     [ "$1" -le 2 ] || broke=$1
@@ -71,7 +72,7 @@ emulate() { # option...
     done
 }
 
-# valid: a trial on this machine counts; invalid: none does; broken: none left a record, and so no reason.
+# Prints `valid` if a trial on this machine counts, `invalid` if none does, `broken` if none left a record.
 emulated() { # scenario
     .venv/bin/python - "$out" "${1/\//%2F}" <<'PY'
 import json

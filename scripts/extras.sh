@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what an extra of the package (pyproject.toml, optional-dependencies) names into .venv: extras.sh NAME...
+# Installs the packages of an extra (pyproject.toml, optional-dependencies) into .venv: extras.sh NAME...
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [ $# -gt 0 ] || { echo "extras.sh: name an extra of pyproject.toml: http3, ns3, readers" >&2; exit 2; }

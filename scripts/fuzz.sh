@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Fuzzes the parsers: scripts/fuzz.sh [SECONDS [TARGET ...]], by default every target for 60 s.
 #
-# Targets in Python run under Atheris, which is libFuzzer too. A platform without Atheris leaves them out, by name.
+# Targets in Python run under Atheris, which is libFuzzer too. On a platform without Atheris the script names
+# them and leaves them out.
 #
-# libFuzzer needs coverage counters in the code, which are a pass of LLVM that stable rustc has as well; what needs a
-# nightly compiler is the address sanitizer, and safe Rust has little for it to find. So the flags that cargo-fuzz would
-# pass are passed here, without a sanitizer.
+# libFuzzer needs coverage counters in the code, a pass of LLVM that stable rustc has as well. Only the
+# address sanitizer needs a nightly compiler, and it finds little in safe Rust. Therefore this script passes
+# the flags of cargo-fuzz itself, without a sanitizer.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
@@ -26,7 +27,7 @@ host=$(rustc -vV | sed -n 's/^host: //p')
 export RUSTFLAGS="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
 -Cllvm-args=-sanitizer-coverage-trace-compares -Cdebug-assertions -Coverflow-checks"
-# What a short run of the tests gains from a full optimisation is less than what that takes.
+# In a short run of the tests, a full optimisation costs more than it gains.
 short=()
 if [ "$seconds" -lt 60 ]; then
     export CARGO_PROFILE_RELEASE_OPT_LEVEL=1
@@ -47,7 +48,7 @@ fuzz() { # target, its command...
     shift
     mkdir -p "fuzz/found/$target" "fuzz/corpus/$target" "fuzz/artifacts/$target"
     log=$(mktemp)
-    # An input that takes 30 s is a finding, on a machine that is shared as well. A target that goes on is ended.
+    # An input that takes 30 s is a finding, on a machine that is shared as well. A target that continues is ended.
     if ! timeout --kill-after=5 $((seconds + 120)) "$@" "${short[@]}" -max_total_time="$seconds" -timeout=30 -rss_limit_mb=1024 -verbosity=1 \
         -print_final_stats=1 -artifact_prefix="fuzz/artifacts/$target/" "fuzz/found/$target" "fuzz/corpus/$target" \
         >"$log" 2>&1; then

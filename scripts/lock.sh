@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Writes the locks of the Python packages anew, after pyproject.toml has changed or to take newer versions:
 #
-#   requirements.lock       what streamgauge needs to run: the container installs it
-#   requirements-dev.lock   the same versions, and what tests and lint need: set-up installs it
+#   requirements.lock       the packages that streamgauge needs to run: the container installs them
+#   requirements-dev.lock   the same versions, and the packages of tests and lint: set-up installs them
 #
 # Both hold for every Python from 3.11 on and every platform, with the hash of each file.
 set -euo pipefail

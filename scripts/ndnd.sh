@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Builds ndnd, the forwarder and tools of Named Data Networking in Go, into .venv/bin, for tests and docs/ccn.md. Idempotent:
-# takes a second when it is there, two minutes of a processor when it is not. Its version and the checksums of all that it is
-# built from are those of scripts/third-party/ndnd. As an ordinary user without Go it says what to install.
+# Builds ndnd, the forwarder and tools of Named Data Networking in Go, into .venv/bin, for tests and
+# docs/ccn.md. It takes a second when ndnd is there, and two minutes of a processor when it is not.
+# scripts/third-party/ndnd has its version and the checksums of all sources. As an ordinary user without Go it
+# prints the missing package.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 say() { printf 'setup-ndnd: %s\n' "$*"; }
@@ -10,7 +11,7 @@ fail() { printf 'setup-ndnd: %s\n' "$*" >&2; exit 1; }
 module=scripts/third-party/ndnd
 program=github.com/named-data/ndnd
 version=$(awk -v program="$program" '$1 == program {print $2}' "$module/go.mod")
-# 1.24: the minor number is what counts.
+# 1.24: the minor number counts.
 minimum=$(awk '$1 == "go" {split($2, part, "."); print part[2]}' "$module/go.mod")
 stamp=.venv/.ndnd
 now=$(cat "$module/go.mod" "$module/go.sum" | cksum)
@@ -59,7 +60,7 @@ if ! find_go; then
     find_go || fail "the Go that was installed is not found, or older than 1.$minimum"
 fi
 say "building ndnd $version with $("$go" env GOVERSION) (two minutes of a processor)"
-# -mod=readonly: with what go.mod and go.sum say, and nothing else; without cgo no C compiler is needed.
+# -mod=readonly: with the modules of go.mod and go.sum alone. Without cgo no C compiler is needed.
 GOFLAGS="" CGO_ENABLED=0 nice -n 19 "$go" -C "$module" build -mod=readonly -o "$PWD/.venv/bin/ndnd" "$program/cmd/ndnd"
 printf '%s\n' "$now" >"$stamp"
 say "ready: .venv/bin/ndnd"

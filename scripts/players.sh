@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what players in browsers, VLC and HTTP/3 need, which nothing else does. Idempotent: takes seconds when all is
-# there. As an ordinary user it prints the one line to run as root and sets up the rest.
+# Installs the parts that only players in browsers, VLC and HTTP/3 need. It takes seconds when all is there.
+# As an ordinary user it prints the one line to run as root and sets up the rest.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/setup.sh
@@ -9,7 +9,7 @@ say() { printf 'setup-browsers: %s\n' "$*"; }
 
 missing=""
 ! command -v dpkg-query >/dev/null || missing=$(missing_packages scripts/packages-players.txt)
-# The players' JavaScript comes by npm's client, from wherever that is.
+# npm's client downloads the players' JavaScript, from its configured registry.
 command -v npm >/dev/null || missing+="npm"
 if [ -z "${missing// /}" ]; then
     say "system packages: all there"

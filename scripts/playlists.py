@@ -9,10 +9,10 @@ compares the files with it.
     scripts/playlists.py                writes catalogue/realvideo/playlists/01.json to 20.json; of the first
                                         also each clip's highest level alone, for players of one rate, and
                                         eight of its clips at 120 s at most, for emu, with those
-                                        at their highest level alone; and 01-exact.json, whose lengths
-                                        are quantiles in place of draws and which has fewer clips of many
-                                        levels, so that what the paper prints of clips holds of it exactly
-    scripts/playlists.py --check        says whether they are what is drawn
+                                        at their highest level alone; and 01-exact.json with
+                                        quantiles in place of drawn lengths and fewer clips of many levels,
+                                        so that it has exactly the paper's printed figures of clips
+    scripts/playlists.py --check        compares them with the draw
 """
 
 from __future__ import annotations

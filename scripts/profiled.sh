@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Builds the simulator by a profile of itself: first with counters, which a thousand trials of the catalogue drive, then
-# for what they found to be frequent. The same trials, to the last bit, in less time; it says how much less.
+# Builds the simulator by a profile of itself: first with counters, while it runs a thousand trials of the
+# catalogue, then optimised for the frequent paths. It gives the same trials, to the last bit, in less time,
+# and prints the gain.
 #
-#   scripts/profiled.sh           in place of what scripts/setup.sh built, until sources change
+#   scripts/profiled.sh           in place of the build of scripts/setup.sh, until sources change
 #   scripts/profiled.sh --aside   to target/profiled/lib_native.so alone
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -23,8 +24,8 @@ if [ ! -x .venv/bin/streamgauge ] || [ ! -e "$module" ]; then
 fi
 rust
 
-# --- what reads the counters -----------------------------------------------------------------------------
-# It must be of the compiler's own LLVM: rustup has it as a component, a distribution under its number.
+# --- the reader of the counters -----------------------------------------------------------------------------
+# It must be from the compiler's own LLVM: rustup has it as a component, a distribution under its number.
 host=$(rustc -vV | awk '/^host:/ {print $2}')
 llvm=$(rustc -vV | sed -n 's/^LLVM version: \([0-9]*\).*/\1/p')
 find_profdata() {
@@ -52,7 +53,7 @@ work=$PWD/target/profiled
 export CARGO_PROFILE_RELEASE_LTO=thin CARGO_PROFILE_RELEASE_CODEGEN_UNITS=1
 rm -rf "$work/counters" "$work/trials" "$work/trials.log" "$work/package"
 mkdir -p "$work"
-# What was built without a profile, to compare with; this may not be the first time.
+# The build without a profile, to compare with; this may not be the first run.
 cmp -s "$module" "$work/lib_native.so" && [ -e "$work/plain.so" ] || cp "$module" "$work/plain.so"
 trap 'rm -rf "$work/counters" "$work/trials" "$work/package"' EXIT
 trap 'exit 130' INT TERM
@@ -79,17 +80,17 @@ built "-Cprofile-generate=$work/counters"
 package_with "$work/$host/release/lib_native.so"
 unset LLVM_PROFILE_FILE
 say "driving it: two trials of each scenario of the five papers, one of each of the matrix"
-for what in 'reproduce hessler darwin realvideo windows-media ccn --repeat 2' 'run matrix/* --repeat 1'; do
-    # Unquoted on purpose, but not to find files. What checks make of so few trials is no matter.
+for driven in 'reproduce hessler darwin realvideo windows-media ccn --repeat 2' 'run matrix/* --repeat 1'; do
+    # Unquoted on purpose, but not to find files. The checks need not pass with so few trials.
     set -f
     # shellcheck disable=SC2086
-    PYTHONPATH="$work/package" .venv/bin/python -m streamgauge $what --mode sim --out "$work/trials" >>"$work/trials.log" 2>&1 || true
+    PYTHONPATH="$work/package" .venv/bin/python -m streamgauge $driven --mode sim --out "$work/trials" >>"$work/trials.log" 2>&1 || true
     set +f
 done
 [ "$(find "$work/trials" -name trial.json | wc -l)" -ge 1000 ] ||
     { tail -n 20 "$work/trials.log" >&2; fail "its trials did not run"; }
 "$profdata" merge -o "$work/profile.profdata" "$work/counters"
-say "building for what was counted (two minutes)"
+say "building by the counters (two minutes)"
 built "-Cprofile-use=$work/profile.profdata"
 cp "$work/$host/release/lib_native.so" "$work/lib_native.so"
 
@@ -97,11 +98,11 @@ cp "$work/$host/release/lib_native.so" "$work/lib_native.so"
 say "comparing both, trial by trial"
 .venv/bin/python benches/native.py target/profiled/plain.so target/profiled/lib_native.so || {
     rm -f "$work/lib_native.so"
-    fail "its trials are not those of what setup built, which stays"
+    fail "its trials are not those of set-up's build, which stays"
 }
 if [ "${1:-}" = --aside ]; then
     say "ready: target/profiled/lib_native.so"
 else
     install -m 755 "$work/lib_native.so" "$module"
-    say "ready, in place of what setup built"
+    say "ready, in place of the build of set-up"
 fi

@@ -17,7 +17,7 @@ trap 'cat "$said"; exit 130' INT TERM
 
 scripts/last-in-line.sh --while "$players_run" flock --close "$held" "$@" >"$said" 2>&1 &
 beside=$!
-# Theirs before anybody asks whether somebody has it.
+# Theirs first, before any test looks for it.
 for _ in $(seq 100); do flock --nonblock "$held" true && sleep 0.1 || break; done
 
 status=0

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Installs what StreamGauge needs and builds it. Idempotent: takes seconds when nothing is missing.
-# As root it installs system packages too; as an ordinary user it prints the one line to run as root and
-# still sets up everything that sim needs.
+# Installs the dependencies of StreamGauge and builds it. It takes seconds when nothing is missing. As root it
+# installs system packages too. As an ordinary user it prints the one line to run as root, and still sets up
+# all of sim.
 #
 #   scripts/setup.sh                       all of it
-#   scripts/setup.sh --tests               and what tests alone need
-#   scripts/setup.sh --demo [COMMAND...]   what `make demo` needs and no more; COMMAND runs as soon as the simulator can
+#   scripts/setup.sh --tests               and the dependencies of tests
+#   scripts/setup.sh --demo [COMMAND...]   those of `make demo` alone; COMMAND runs as soon as the simulator can
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -64,7 +64,7 @@ system_packages() { # list...
     fi
 }
 
-# What tests alone need. A distribution may not have it: then they say so and are left out.
+# Packages of tests alone. A distribution may not have one: then its tests are left out with a message.
 test_packages() {
     local package
     command -v dpkg-query >/dev/null || return 0
@@ -79,7 +79,8 @@ test_packages() {
     done
 }
 
-# The compiler first. A build waits for processors and a download for the network, so that the rest comes meanwhile.
+# The compiler is first. A build needs processors and a download the network, so that both run at the same
+# time.
 demo_packages() {
     local missing="" compiler=""
     if command -v dpkg-query >/dev/null && [ "$(id -u)" = 0 ]; then
@@ -176,7 +177,7 @@ find_python() {
     fail "Python 3.11 or newer with venv is needed. As root: apt-get install python3-venv"
 }
 
-# A lock of the demo's holds a part of the other's: what all set-up has installed suffices for it.
+# The demo's packages are a part of the others: a complete set-up suffices for the demo.
 python_packages() { # lock
     local packages_now have
     [ -x .venv/bin/python ] || { say "making .venv"; "$(find_python)" -m venv .venv; }
@@ -190,7 +191,7 @@ python_packages() { # lock
     in_background "the Python packages" install_python_packages "$1" "$packages_now"
 }
 
-# The same files on every machine: scripts/lock.sh says which.
+# The same files on every machine: scripts/lock.sh has chosen them.
 install_python_packages() { # lock its-sum
     .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r "$1"
     printf '%s\n' "$2" >.venv/.streamgauge-packages
@@ -205,7 +206,7 @@ engine_features() {
     fi
 }
 
-# Both are selected in each call, so that what they share has the same features and is built once.
+# Both crates are selected in each call, so that their common parts have the same features and are built once.
 cargo_build() { # features option...
     PYO3_PYTHON="$PWD/.venv/bin/python" cargo build --release --quiet -p streamgauge-python -p streamgauge-engine \
         --features "pyo3/extension-module${1:+,streamgauge-engine/$1}" "${@:2}" 2>.venv/build.log ||
@@ -226,7 +227,7 @@ build() { # [command...], which runs when the native module is there
         say "building the native module and streamgauge-engine (the first time takes minutes)"
         [ -n "$features" ] || [ -n "$demo" ] || say "without BPF programs (vegas in emu): they need clang, libelf-dev and zlib1g-dev"
         mkdir -p python/streamgauge/_bin
-        # `--lib` leaves out the engine, of which the simulator needs nothing.
+        # `--lib` leaves out the engine, which the simulator does not need.
         cargo_build "$features" --lib
         install -m 755 "$built/lib_native.so" python/streamgauge/_native.abi3.so
         simulator_is_there "$@"
@@ -244,7 +245,7 @@ build() { # [command...], which runs when the native module is there
     printf 'features: %s\n' "$features" >"$stamp"
 }
 
-# Runs a command beside what is still to build and to install.
+# Runs a command beside the remaining builds and installations.
 simulator_is_there() { # [command...]
     [ $# -gt 0 ] || return 0
     finish_background "the Python packages"
@@ -261,7 +262,7 @@ link_package() {
         printf '#!%s/.venv/bin/python\nimport sys\n\nfrom streamgauge.cli import main\n\nsys.exit(main())\n' "$PWD" >.venv/bin/streamgauge
         chmod 755 .venv/bin/streamgauge
     fi
-    # Where Python is told to keep no bytecode, each command would compile the package anew, a quarter of its start.
+    # If Python may write no bytecode, each command would compile the package anew, a quarter of its start.
     .venv/bin/python -m compileall -q -j 0 python/streamgauge
 }
 

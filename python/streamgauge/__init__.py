@@ -8,7 +8,7 @@
     runs.metrics("goodput")
     runs.plot.rates()
 
-docs/notebook.md is the tour. What each name is stands in ``__init__.pyi``, for people's editors.
+docs/notebook.md is the tour. ``__init__.pyi`` describes each name, for editors.
 """
 
 import importlib

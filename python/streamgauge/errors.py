@@ -21,7 +21,7 @@ class StreamGaugeError(Exception):
 class ScenarioError(StreamGaugeError):
     """A scenario that cannot be run as written.
 
-    Prints as ``file:line: key: what is wrong, what was expected; remedy``.
+    Prints as ``file:line: key: fault, expectation; remedy``.
     """
 
     def __init__(
@@ -63,13 +63,13 @@ class NoSuchMediaError(MediaError):
 
 
 class CannotRunError(StreamGaugeError):
-    """This machine cannot do what was asked: a program or a privilege is missing. Says the remedy."""
+    """This machine cannot run the request: a program or a right is missing. The message has the remedy."""
 
     exit_status = 4
 
 
 class DoubtWarning(UserWarning):
-    """Input that can be used, and is probably not what was meant."""
+    """Input that can be used, but is probably a mistake."""
 
 
 def errno_of(error: OSError) -> int | None:

@@ -26,14 +26,16 @@ class UnfitInputError(Exception):
 def read_input(path: Path, largest: int) -> str:
     """Reads a file of UTF-8 text of at most `largest` bytes.
 
-    Raises UnfitInputError for what is no such file, OSError and UnicodeDecodeError as `Path.read_text` does.
+    Raises UnfitInputError for a path that is no such file, OSError and UnicodeDecodeError as `Path.read_text`
+    does.
     """
     return read_bytes(path, largest).decode("utf-8")
 
 
 def read_bytes(path: Path, largest: int) -> bytes:
-    """Reads a file of at most `largest` bytes. Raises UnfitInputError for what is none, and OSError."""
-    # Not to be kept waiting by the opening of a pipe that nobody writes to.
+    """Reads a file of at most `largest` bytes. Raises UnfitInputError for a path that is no such file, and
+    OSError."""
+    # A pipe without a writer must not delay the opening.
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
     with open(descriptor, "rb") as source:  # noqa: PTH123
         found = os.fstat(descriptor)

@@ -19,17 +19,17 @@ from rich.text import Text
 __all__ = ["columns_of", "fold", "lay_out", "tell", "tie"]
 
 _USUAL = 80
-"""Columns of a terminal that does not say how many it has."""
+"""Columns of a terminal of unknown width."""
 _GAP = 2
 _NARROW = 36
-"""A column of words that would be narrower than that goes below its row instead."""
+"""A column of words that would be narrower than that is below its row instead."""
 _BELOW = 4
-"""So far is it indented there."""
+"""Its indentation there."""
 _BULLET = re.compile(r" *(?:- )?")
 
 
 def columns_of(stream: TextIO) -> int | None:
-    """How many columns the terminal has that `stream` goes to; None if it goes to none."""
+    """Returns the number of columns of the terminal that `stream` writes to; None if it is no terminal."""
     if not stream.isatty():
         return None
     said = os.environ.get("COLUMNS", "")
@@ -49,10 +49,10 @@ def tie(text: str) -> str:
 
 
 def fold(text: str | Text, columns: int | None, *, hanging: int = 2) -> list[Text]:
-    """A text's lines, none longer than `columns` but for a word that is, as a path may be: it stays whole, so
-    that it can be copied.
+    """Returns a text's lines, none longer than `columns`, except a longer word such as a path. That stays in
+    one piece, so that it can be copied.
 
-    What follows a line's first is indented by `hanging` more than what it begins with, spaces and a dash.
+    The lines after a line's first are indented by `hanging` more than its own beginning, spaces and a dash.
     """
     text = Text(text) if isinstance(text, str) else text
     found: list[Text] = []
@@ -74,7 +74,7 @@ def _folded(line: Text, columns: int, hanging: int) -> list[Text]:
     cuts: list[int] = []
     indents = [0]
     since = 0
-    # A word is what no space divides, with the spaces before it.
+    # A word contains no space, and has the spaces before it.
     for found in re.finditer(r" *[^ ]+", plain[bullet:]):
         word = found[0].lstrip(" ")
         begin_at, end_at = bullet + found.end() - len(word), bullet + found.end()
@@ -175,7 +175,7 @@ def _cell(cell: Text, kind: str, width: int) -> list[Text]:
 
 
 def _below(grid: Sequence[Sequence[Text]], kinds: str, first: int, columns: int, indent: int) -> list[Text]:
-    """A row's words from column `first` on below what is before them, a line or more each."""
+    """Returns the words of a row from column `first` on, below the earlier columns, a line or more each."""
     heads = [row[:first] for row in grid]
     widths = [max(row[i].cell_len for row in heads) for i in range(first)]
     lines: list[Text] = []

@@ -68,11 +68,12 @@ _USUAL_SLIPS = {
 }
 _MAX_DIGITS = 18
 _MOST = 9 * 10**18
-"""Of the base unit: what plans and records have 64 bits for."""
+"""Limit in the base unit: plans and records have 64 bits."""
 
 
 class UnitError(ValueError):
-    """Text that is not a quantity of the kind asked for. Says what was expected and the nearest spelling."""
+    """Text that is not a quantity of the expected kind. The message has the expectation and the nearest
+    spelling."""
 
 
 class Quantity:
@@ -86,7 +87,7 @@ class Quantity:
 
     #: Unit name -> how many base units. The first is the base unit.
     units: ClassVar[dict[str, int]] = {}
-    #: What it is called in error messages.
+    #: Its name in error messages.
     noun: ClassVar[str] = "quantity"
     example: ClassVar[str] = ""
     #: True if only whole numbers of the base unit make sense.
@@ -117,7 +118,7 @@ class Quantity:
             raise UnitError(cls._bare(text))
         return cls._parsed(text)
 
-    # A catalogue says "10 ms" some thousand times.
+    # A catalogue contains "10 ms" some thousand times.
     @classmethod
     @lru_cache(maxsize=4096)
     def _parsed(cls, text: str) -> Decimal:

@@ -429,7 +429,7 @@ def test_a_trace_gives_the_rate(person: Person) -> None:
     assert done.returncode == 0, done.stderr
     down = summary(done)["down"]
     assert down["delivered_bytes"] > 30_000
-    # One opportunity more may lie in the span than fills it.
+    # The span may contain one opportunity more than its length gives.
     assert down["throughput_bps"] <= 601_600 + 8 * 1504 / down["active_s"]
 
 

@@ -155,7 +155,7 @@ def test_a_download_that_does_not_end_is_under_way(size: int | None, transfers: 
     found = compute(bulk(size, [opened(1.0), *constant(0, 50, 1.5, 5)])).flow_json("a")
     assert found["transfers"] == transfers
     assert (found["completion_time_mean_s"] is None) == (transfers != 1)
-    # A download is nobody's viewer, also if its machine says when it ended.
+    # A download has no viewer, though its machine reports an end.
     assert found["frames_shown"] is None
 
 

@@ -19,7 +19,7 @@ def scenarios() -> list[Scenario]:
 
 
 def short(scenario: Scenario) -> Scenario:
-    """Its first seconds, everybody there from the first on."""
+    """Returns the scenario's first seconds, with every flow from the first one on."""
     begin = {f"flows.{name}.start": "1 s" for name, flow in scenario.flows.items() if flow.start is not None}
     draws = {} if scenario.id.startswith("ccn/") else {"randomize": {}}
     # A wave and steps change later than that, and large segments of a high rate take longer.

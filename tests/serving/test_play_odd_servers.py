@@ -316,7 +316,7 @@ ODD = [
     fails(
         "206 of a part",
         lambda _, file: answer((file or b"")[:9], "206 Partial Content", Content_Range="bytes 0-8/999"),
-        "where the whole was asked for",
+        "with a part of the requested resource",
     ),
     fails(
         "no HTTP at all",

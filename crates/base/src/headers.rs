@@ -56,7 +56,7 @@ pub enum PacketKind {
     Signalling = 3,
     /// ICMP echo.
     Probe = 4,
-    /// Payload of a flow with the role rival.
+    /// Payload of a flow of cross traffic.
     Cross = 5,
     /// Anything else.
     Other = 6,

@@ -19,7 +19,7 @@ use crate::tcp::Connection;
 const OWN_SIDE: f64 = 0.1;
 /// Round trips below this show no side (ns).
 const NO_PATH_NS: i64 = 200_000;
-/// Silences from which on a flow is said to have an ON-OFF pattern.
+/// Length of the silences that make an ON-OFF pattern of a flow.
 const ON_OFF_FROM: u64 = 3;
 
 /// Where a capture was taken, seen from the end that sends most of a flow.
@@ -77,7 +77,7 @@ pub struct CaptureRow {
     pub beyond: u64,
 }
 
-/// Time by what holds a TCP sender down, s.
+/// Time by the limit of a TCP sender, s.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct LimitRow {
     /// The application had nothing to send.
@@ -123,7 +123,7 @@ pub struct RtpRow {
     pub jitter_max_s: Option<f64>,
     /// Losses that the receiver's reports count.
     pub reported_lost: Option<i32>,
-    /// Of a stream that two legs carry (SMPTE ST 2022-7): numbers that neither brought, and the mean time by which this
+    /// For a stream on two legs (SMPTE ST 2022-7): numbers that neither leg delivered, and the mean time by which this
     /// leg is later.
     pub merged: Option<(u64, f64)>,
 }
@@ -180,7 +180,7 @@ pub struct FlowRow {
     pub peak_bps: Option<f64>,
     /// Packets lost on the path, as far as the capture shows them; `None` if it cannot.
     pub lost: Option<u64>,
-    /// Of these: lost before they reached the capture.
+    /// The part of these that was lost before the capture.
     pub lost_before_capture: Option<u64>,
     /// Packets sent again.
     pub retransmitted: Option<u64>,

@@ -1,8 +1,8 @@
 //! The bottleneck of one direction, from packets that passed both captures: its rate and its queue.
 //!
 //! Packets leave a busy bottleneck one behind the other. A packet that arrived before the last one left had to wait, so
-//! the time between both departures is its own transmission time. Only long waits count: what delays packets a little
-//! behind the bottleneck is then no queue. Bytes are Ethernet's: IP and 14.
+//! the time between both departures is its own transmission time. Only long waits count, so that small delays after the
+//! bottleneck do not look like a queue. Bytes are Ethernet's: IP and 14.
 
 use std::collections::VecDeque;
 
@@ -104,7 +104,7 @@ impl BottleneckEstimate {
         self.longest_ns = self.longest_ns.max(delay - least);
         let waited = delay - least;
         if self.basis_ns < JITTER_NS && waited > self.basis_ns.saturating_mul(2) {
-            // What was taken for a queue so far was noise beside this one.
+            // The presumed queue so far was noise beside this one.
             (self.basis_ns, self.busy, self.stretch, self.fastest_bps) =
                 (waited, Busy::default(), Busy::default(), 0.0);
             self.rates = Samples::default();
@@ -159,7 +159,7 @@ impl BottleneckEstimate {
         }
     }
 
-    /// Finds what all packets show together. To be called once, at the end.
+    /// Finds the results of all packets together. Call it once, at the end.
     pub fn settle(&mut self, without: Option<Mechanism>) {
         if without == Some(Mechanism::MedianRate) {
             self.rates = Samples::default();
@@ -209,7 +209,7 @@ impl BottleneckEstimate {
         let bytes = u64::from(ip_bytes) + ETHERNET;
         self.keep(Arrival { in_ns, delay_ns: None, bytes: bytes as u32, is_measured: true });
         if self.arrivals.front().is_none_or(|&(at, _)| at > in_ns) {
-            return; // from before what is kept
+            return; // from before the kept packets
         }
         let after = self.arrivals.partition_point(|&(at, _)| at <= in_ns);
         let held = after.checked_sub(1).and_then(|at| self.arrivals.get(at)).map_or(0, |&(_, held)| held);
@@ -270,8 +270,8 @@ impl BottleneckEstimate {
         bins.map(|(bin, busy)| (at(bin), busy.bytes as f64 * 8e9 / busy.ns as f64)).collect()
     }
 
-    /// Bounds on the queue's limit in bytes, what is transmitted included: the most that was accepted, the least that was
-    /// refused. The second only if losses were of a full queue.
+    /// Returns bounds on the queue's limit in bytes, the packet in transmission included: the most that was accepted,
+    /// the least that was refused. The second is there only if losses were at a full queue.
     pub fn limit_bytes(&self) -> (u64, Option<u64>) {
         if let Some(levels) = self.placed {
             return (levels.accepted, levels.refused);

@@ -66,7 +66,7 @@ pub struct Capture {
     current: Vec<u8>,
     /// Ends that have another name here than in the other capture.
     pub renamed: Vec<Renamed>,
-    /// What the first packets show.
+    /// The findings of the first packets.
     pub survey: Survey,
     /// Numbers so far.
     pub totals: Totals,
@@ -82,9 +82,10 @@ impl Capture {
         Self::new(CaptureReader::new(input::open(path)?, &name)?, only)
     }
 
-    /// Reads what `reader` returns.
+    /// Reads the capture from `reader`.
     ///
     /// # Errors
+    ///
     /// None at present: damage ends the capture early.
     pub fn new(mut reader: CaptureReader, only: Option<u32>) -> Result<Self, CaptureError> {
         let mut kept = std::collections::VecDeque::new();

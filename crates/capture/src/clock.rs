@@ -1,9 +1,9 @@
 //! The second capture's clock against the first's: offset and skew, from the least differences of stamps.
 //!
-//! A packet that goes from A to B has the difference offset + delay; one that goes back has offset - delay. The least
-//! delays of each direction bound a line. Its slope is the skew (Moon, Skelly and Towsley, INFOCOM 1999: the line under
-//! all points with the least distance to them). The offset is half-way between both lines if the least delays are equal
-//! both ways. Two captures cannot show whether they are, so the error is half of the least round trip.
+//! A packet from A to B has the difference offset + delay, one from B to A offset - delay. The least delays of each
+//! direction bound a line. Its slope is the skew (Moon, Skelly and Towsley, INFOCOM 1999: the line under all points
+//! with the least distance to them). The offset is half-way between both lines if the least delays are equal both ways.
+//! Two captures cannot show whether they are, so the error is half of the least round trip.
 
 /// Bins that are kept; when they are full, their width doubles.
 const MOST_BINS: usize = 4096;
@@ -84,8 +84,8 @@ fn line_under(points: &[(f64, f64)]) -> Option<(f64, f64)> {
     Some((slope, apart[apart.len() / 2]))
 }
 
-/// The skew as the differences of one direction show it, and how near their line they are: along the least if it goes
-/// from A to B, along the largest if it goes back. Which of both it is may be unknown: the nearer line counts.
+/// Returns the skew by the differences of one direction, and their distance from its line. The line is along the least
+/// from A to B, and along the largest from B to A. The direction may be unknown: then the nearer line counts.
 pub fn slope_along(differences: &[(i64, i64)]) -> Option<(f64, f64)> {
     let &(zero_ns, about) = differences.iter().min()?;
     let mut sorted = differences.to_vec();

@@ -29,7 +29,7 @@ pub fn fingerprint(packet: &Packet<'_>, payload: usize) -> u64 {
             hash ^ (u64::from(tcp.seq) << 32 | u64::from(tcp.ack)),
             u64::from(tcp.flags) << 16 | u64::from(tcp.window),
         );
-        // Time stamps and SACK blocks tell acknowledgements apart.
+        // Time stamps and SACK blocks distinguish acknowledgements.
         for word in tcp.options.chunks_exact(4) {
             hash = mix(hash ^ u64::from(u32::from_be_bytes([word[0], word[1], word[2], word[3]])), 3);
         }
@@ -69,7 +69,7 @@ impl Copies {
     }
 }
 
-/// What the first packets of a file show.
+/// The findings of the first packets of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Survey {
     /// Packets that were looked at.

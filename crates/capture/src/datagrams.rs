@@ -1,4 +1,4 @@
-//! What a UDP flow carries: told by signalling, or recognised by its bytes.
+//! The protocol of a UDP flow: from signalling, or recognised by its bytes.
 
 use crate::packet::Packet;
 use crate::rtp::{RtpHeader, RtpSource, is_rtcp};
@@ -38,7 +38,7 @@ pub struct Datagrams {
     /// SRT's data, by direction.
     pub srt: [Option<Box<SrtStream>>; 2],
     srt_candidates: [srt::Candidate; 2],
-    /// What has been recognised.
+    /// The recognised protocol.
     pub seen: Seen,
     /// Signalling named this flow as RTP, with the clock rate if that was in it.
     pub told: Option<Option<u32>>,
@@ -75,7 +75,7 @@ fn is_quic(bytes: &[u8]) -> bool {
     version != 0 || ids().is_some_and(|ids| bytes.len() > ids && (bytes.len() - ids).is_multiple_of(4))
 }
 
-/// An Interest, a Data packet or NDNLPv2's frame whose length is the datagram's (NDN packet format, section 1.2).
+/// An Interest, a Data packet or NDNLPv2's frame with the datagram's length (NDN packet format, section 1.2).
 fn is_ndn(bytes: &[u8], whole: u32) -> bool {
     let length = match bytes {
         [0x05 | 0x06 | 0x64, 0xfd, a, b, ..] => u32::from(u16::from_be_bytes([*a, *b])) + 4,

@@ -1,4 +1,4 @@
-//! What can be wrong with a capture.
+//! The faults of a capture.
 
 use thiserror::Error;
 

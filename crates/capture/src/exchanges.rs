@@ -1,7 +1,8 @@
-//! Requests and their answers by sizes and times alone: what is left where TLS or QUIC hides the rest.
+//! Requests and their answers by sizes and times alone, for flows that TLS or QUIC encrypts.
 //!
-//! One end asks, the other answers. Payload of the asking end begins an exchange, and all that the other sends before
-//! the next one belongs to it. Small payload does not count: acknowledgements of QUIC, window updates of HTTP/2.
+//! One end requests, the other answers. Payload of the requesting end begins an exchange, and the other's payload
+//! before the next request belongs to it. Small payload does not count: acknowledgements of QUIC, window updates of
+//! HTTP/2.
 
 /// Exchanges that are kept of one flow and one asking end.
 const MOST: usize = 4000;

@@ -30,7 +30,7 @@ pub struct KnownBeforehand {
     pub base_ns: Option<i64>,
     /// Ends of B by their names in A, where addresses are translated between both.
     pub renamed: Vec<Renamed>,
-    /// What is left out, to show that it is needed. Judges alone set it.
+    /// The part that is left out, to show that it is needed. Only tests set it.
     pub without: Option<Mechanism>,
 }
 
@@ -112,7 +112,7 @@ pub fn first_look(
         payload = payload.min(capture.survey.payload);
     }
     let mut times: HashMap<u64, Option<i64>, Mixed> = HashMap::default();
-    // Of a long file one packet in a power of two, the same ones of both, over its whole length.
+    // One packet in a power of two for a long file, the same ones in both files, over its whole length.
     let size = std::fs::metadata(a.path).map_or(0, |file| file.len());
     let mask = (size / (SAMPLED * LEAST_RECORD)).next_power_of_two() - 1;
     let mut is_more = true;
@@ -120,7 +120,7 @@ pub fn first_look(
         is_more = captures[0].next_packet(|packet| {
             let print = fingerprint(packet, payload);
             if print & mask == 0 {
-                // A print that comes twice shows no time.
+                // A print that occurs twice shows no time.
                 times.entry(print).and_modify(|at| *at = None).or_insert(Some(packet.at_ns));
             }
         });
@@ -185,8 +185,8 @@ pub fn first_look(
 
 type Ways = HashMap<(Address, Address), (Vec<(i64, i64)>, u64), Mixed>;
 
-/// The skew before the sides are known, by a direction with many packets whose differences are near to a line; 0 where
-/// none is long enough.
+/// Returns the skew before the sides are known, by a direction with many packets near to one line in their differences;
+/// 0 where none is long enough.
 fn rough_skew(ways: &Ways) -> f64 {
     let most = ways.values().map(|way| way.0.len()).max().unwrap_or(0);
     let many = ways.values().filter(|way| way.0.len() * MANY_SHARE >= most);
@@ -194,9 +194,9 @@ fn rough_skew(ways: &Ways) -> f64 {
     lines.min_by(|a, b| a.1.total_cmp(&b.1)).map_or(0.0, |(slope, _)| slope)
 }
 
-/// The addresses of A's side. Between two addresses, the direction with the larger differences goes from A to B: they are
-/// offset + delay, the other way offset - delay. The skew is taken out first: in a minute it is more than a short path's
-/// delays. Addresses of one direction alone are left out.
+/// The addresses of A's side. Between two addresses, the direction with the larger differences is from A to B: they are
+/// offset + delay, the other way offset - delay. The skew is taken out first: in a minute it is more than a short
+/// path's delays. Addresses with one direction alone are left out.
 fn sides(ways: &Ways, skew: f64) -> HashMap<Address, bool, Mixed> {
     let zero_ns = ways.values().flat_map(|way| way.0.first()).map(|&(at_ns, _)| at_ns).min().unwrap_or(0);
     let median = |differences: &[(i64, i64)]| {
@@ -217,8 +217,8 @@ fn sides(ways: &Ways, skew: f64) -> HashMap<Address, bool, Mixed> {
     votes.into_iter().map(|(address, vote)| (address, vote > 0)).collect()
 }
 
-/// The sides with those of addresses of which one direction alone was seen. `None` if no packet shows any side and nobody
-/// has named it.
+/// Returns the sides, with addresses that were seen in one direction alone. `None` if no packet shows a side and the
+/// caller named none.
 fn with_known_side(
     ways: &Ways,
     mut is_a: HashMap<Address, bool, Mixed>,
@@ -241,7 +241,7 @@ fn with_known_side(
     Some(is_a)
 }
 
-/// What is to be done where no side shows: the largest direction is named.
+/// The remedy where no side shows: the largest direction is named.
 fn unshown(ways: &Ways, files: String) -> String {
     let largest = ways.iter().max_by_key(|(ends, way)| (way.0.len(), **ends));
     let (source, destination) =

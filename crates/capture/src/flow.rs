@@ -12,7 +12,7 @@ use crate::tcp::{Connection, Segment};
 
 /// Flows that are followed. Packets of further ones are counted together, so that memory is bounded.
 pub const MOST_FLOWS: usize = 30_000;
-/// Datagrams of which fragments are expected.
+/// Most datagrams that wait for fragments.
 const MOST_FRAGMENTED: usize = 1024;
 /// Hints of signalling that are kept.
 const MOST_HINTS: usize = 4096;
@@ -30,7 +30,7 @@ pub struct Way {
     pub ce: u64,
     /// Packets that are longer than any frame: joined by offload before the capture.
     pub joined: u64,
-    /// Packets of which the capture has not all bytes.
+    /// Packets with bytes that are not in the capture.
     pub cut: u64,
     /// The last time to live.
     pub ttl: u8,
@@ -38,7 +38,7 @@ pub struct Way {
     pub course: Option<Box<Course>>,
 }
 
-/// What is above UDP or TCP.
+/// The protocol above UDP or TCP.
 #[derive(Clone, Debug)]
 pub enum Above {
     /// TCP.
@@ -86,7 +86,7 @@ pub struct Flows {
     rates: HashMap<u8, u32>,
     /// Packets and bytes of flows beyond [`MOST_FLOWS`].
     pub beyond: (u64, u64),
-    /// Fragments of which the first one is not in the capture.
+    /// Fragments without their first one in the capture.
     pub orphans: u64,
 }
 
@@ -246,7 +246,7 @@ impl Flow {
         }
     }
 
-    /// The end that sends most payload, or most bytes where nobody sends any.
+    /// The end that sends most payload, or most bytes where neither sends payload.
     pub fn main(&self) -> usize {
         let key = |way: &Way| (way.payload_bytes, way.bytes);
         usize::from(key(&self.ways[1]) > key(&self.ways[0]))

@@ -1,4 +1,4 @@
-//! What is below IP: link layers and tunnels, from a frame to the innermost IP packet.
+//! The layers below IP: link layers and tunnels, from a frame to the innermost IP packet.
 
 /// A link layer that is read (numbers: tcpdump.org/linktypes.html).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,7 +46,7 @@ const IPV6: u16 = 0x86dd;
 const VLAN: [u16; 4] = [0x8100, 0x88a8, 0x9100, 0x9200];
 const MPLS: [u16; 2] = [0x8847, 0x8848];
 const PPPOE_SESSION: u16 = 0x8864;
-/// GRE's inner Ethernet (RFC 7637, and what Linux's gretap sends).
+/// GRE's inner Ethernet (RFC 7637, and Linux's gretap).
 const TRANSPARENT_ETHERNET: u16 = 0x6558;
 /// Layers within each other. A frame that has more is a hostile one.
 const DEEPEST: usize = 16;
@@ -76,7 +76,7 @@ pub fn inner_ethernet(bytes: &[u8], at: usize) -> Option<Network<'_>> {
     descend(bytes, word(bytes, at + 12)?, at + 14)
 }
 
-/// The packet in GRE (RFC 2784, RFC 2890) whose header begins at `at`.
+/// The packet in GRE (RFC 2784, RFC 2890) with its header at `at`.
 pub fn inner_of_gre(bytes: &[u8], at: usize) -> Option<Network<'_>> {
     let (flags, protocol) = (word(bytes, at)?, word(bytes, at + 2)?);
     if flags & 0x0007 != 0 {
@@ -116,7 +116,7 @@ fn descend(frame: &[u8], mut protocol: u16, mut at: usize) -> Option<Network<'_>
                 at += 8;
             }
             mpls if MPLS.contains(&mpls) => {
-                // The bottom of the stack is marked; what follows is told by its first bits (RFC 4928).
+                // The bottom of the stack is marked; the first bits after it show the protocol (RFC 4928).
                 let is_bottom = frame.get(at + 2)? & 1 == 1;
                 at += 4;
                 if is_bottom {

@@ -4,8 +4,8 @@
 //! ([`Clock`]). Then both are read again in order of one clock, the sender's packet before the receiver's. A packet of
 //! the sender waits for its match for [`WINDOW_NS`]. Memory is bounded by the packets of that time.
 //!
-//! A packet without a match was lost, or not captured. The acknowledgements that the receiver's capture has tell which:
-//! bytes that are acknowledged and were never seen there were missed by that capture, bytes that had to come again were
+//! A packet without a match was lost, or not captured. The acknowledgements in the receiver's capture show which. If
+//! bytes are acknowledged and were never seen there, that capture missed them. If bytes were sent again, they were
 //! lost. Without acknowledgements it stays open.
 
 use std::collections::{HashMap, VecDeque};
@@ -33,7 +33,7 @@ const MOST_UNDECIDED: usize = 1 << 16;
 const MOST_AGAIN: usize = 1 << 18;
 const CE: u8 = 3;
 
-/// What became of a packet between both captures.
+/// The fate of a packet between both captures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PacketFate {
     /// Both captures have it.
@@ -57,7 +57,7 @@ pub struct MatchedPacket {
     pub flow: u32,
     /// The end that sent it, 0 or 1.
     pub from: usize,
-    /// It goes from A to B.
+    /// Its direction is from A to B.
     pub forward: bool,
     /// When it passed the sender's capture (ns; of one that this missed, the receiver's).
     pub in_ns: i64,
@@ -78,7 +78,7 @@ pub struct MatchedPacket {
 /// One direction of a flow, matched.
 #[derive(Clone, Debug, Default)]
 pub struct MatchedWay {
-    /// It goes from A to B.
+    /// Its direction is from A to B.
     pub forward: bool,
     /// Counts by fate, in the order of [`PacketFate`].
     pub fates: [u64; 6],
@@ -590,7 +590,7 @@ impl State {
             || self.went_on(sender, packet, receiver)
             || self.is_refused_without_gap(sender, packet, receiver)
         {
-            // Another copy arrived; or its receiver went on, and never acknowledged these bytes.
+            // Another copy arrived, or its receiver moved ahead and never acknowledged these bytes.
             PacketFate::Lost
         } else {
             PacketFate::Open

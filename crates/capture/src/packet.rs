@@ -152,7 +152,7 @@ impl Packet<'_> {
     }
 }
 
-/// VXLAN (RFC 7348) and what came before it.
+/// VXLAN (RFC 7348) and its predecessor.
 const VXLAN_PORTS: [u16; 2] = [4789, 8472];
 const VXLAN_FLAGS: u8 = 0x08;
 /// IP in IP: RFC 2003, RFC 4213.
@@ -160,7 +160,7 @@ const IP_IN_IP: [u8; 2] = [4, 41];
 const DEEPEST: usize = 8;
 const MOST_EXTENSIONS: usize = 16;
 
-/// What is needed of an IP header.
+/// The needed parts of an IP header.
 struct Ip<'a> {
     source: Address,
     destination: Address,

@@ -30,7 +30,7 @@ pub struct DirectionRow {
     pub delivered: u64,
     /// Packets that the path dropped.
     pub lost: u64,
-    /// Of these: at a queue that was full.
+    /// The part of these that was lost at a full queue.
     pub lost_at_full_queue: u64,
     /// Packets that were lost or not captured.
     pub open: u64,
@@ -61,9 +61,9 @@ pub struct PathRow {
     pub lost: u64,
     /// Packets that passed and that one of the captures missed.
     pub lost_by_capture: u64,
-    /// Packets of which it is open whether they were lost or not captured.
+    /// Packets without evidence whether they were lost or not captured.
     pub open: u64,
-    /// Whether most payload goes from A to B.
+    /// Whether most payload is sent from A to B.
     pub is_a_to_b: bool,
     /// The direction of most payload.
     pub main: DirectionRow,
@@ -82,13 +82,13 @@ pub struct PairAnalysis {
     pub path: PathRow,
     /// The flows as packets name them ([`MatchedPacket::flow`]).
     pub matched: Vec<MatchedFlow>,
-    /// Of each of `flows` its place in `matched`.
+    /// For each of `flows` its place in `matched`.
     pub order: Vec<usize>,
     /// A's first packet (ns since 1970).
     pub zero_ns: i64,
     /// To be added to times of B that packets were given with (ns).
     pub shift_ns: i64,
-    /// For A and B: whether it counts what it misses, and missed nothing.
+    /// For A and B: whether it counts its missed packets, and missed none.
     pub is_whole: [bool; 2],
 }
 
@@ -172,7 +172,7 @@ pub fn analyse_pair(
     Ok(PairAnalysis { captures, flows: rows, path, matched, order, zero_ns, shift_ns, is_whole })
 }
 
-/// Packets that were lost, and those of which it is open.
+/// Packets that were lost, and those without evidence.
 fn losses(fates: &[u64; 6], is_whole: bool) -> (u64, u64) {
     let (lost, open) = (fates[PacketFate::Lost as usize], fates[PacketFate::Open as usize]);
     if is_whole { (lost + open, 0) } else { (lost, open) }
@@ -259,7 +259,7 @@ fn row_of(
             // Jitter is the receiver's.
             (row.jitter_s, row.sources) = (receiver.jitter_s, receiver.sources);
         }
-        // So is the time when an answer is whole.
+        // The time of a complete answer is determined likewise.
         (row.requests, row.exchanges) = (receiver.requests, receiver.exchanges);
         row.manifests = receiver.manifests;
     }

@@ -1,21 +1,24 @@
 //! A queue of one direction, from all packets that arrived at it and those that passed.
 //!
-//! Two estimates, for what single gaps and waits cannot show. The rate behind jitter: a first-in, first-out queue is
-//! served at one rate, which gives each packet's wait from the arrivals alone; the rate is the one whose waits leave
-//! least of the measured delays unexplained. The limit of a queue: no accepted packet found more than the limit, no
-//! refused one less. Where departures are placed a little wrong both overlap, so they are placed where they do least.
+//! It gives two estimates that single gaps and waits cannot show.
+//!
+//! **The rate behind jitter.** A first-in, first-out queue is served at one rate, which gives each packet's wait from
+//! the arrivals alone. The rate is the one with waits that explain most of the measured delays.
+//!
+//! **The limit of a queue.** No accepted packet found more than the limit, no refused one less. If departures are
+//! placed a little wrong, both overlap. Therefore they are placed where they overlap least.
 
 use std::collections::VecDeque;
 
 /// Arrivals that are kept.
 pub const MOST_ARRIVALS: usize = 1 << 17;
-/// Fewer tell nothing.
+/// Fewer packets allow no estimate.
 const FEWEST: usize = 200;
 const FEWEST_LOSSES: usize = 5;
-/// What is left of the delays' variance by a model that explains them, at most.
+/// The most of the delays' variance that a model may leave unexplained.
 const UNEXPLAINED: f64 = 0.5;
-/// What is left is jitter if its means over so long (ns) vary by less than this part: a rate that changes leaves errors
-/// that last.
+/// The remainder is jitter if its means over this time (ns) vary by less than this part: a rate that changes leaves
+/// errors that last.
 const BLOCK_NS: i64 = 1_000_000_000;
 const DRIFT: f64 = 0.25;
 /// Delays that a rate explains so well (deviation against deviation) have no jitter.
@@ -30,7 +33,7 @@ const CLOSEST: u32 = 15;
 /// Places of the departures that are tried, on either side: parts of the way, and halves of it down to jitter.
 const PLACES: i64 = 16;
 const HALVES: u32 = 10;
-/// Levels of a queue that are told apart.
+/// Levels of a queue that are distinguished.
 const LEVELS: usize = 4096;
 
 /// A packet that arrived at the path.
@@ -77,7 +80,7 @@ pub fn complete(arrivals: &mut Vec<Arrival>, unseen: &[Unseen]) {
     arrivals.sort_by_key(|one| one.in_ns);
 }
 
-/// What a queue held.
+/// The bytes in a queue.
 #[derive(Clone, Copy, Debug)]
 pub struct QueueLevels {
     /// Most bytes that were held with an accepted packet.
@@ -95,7 +98,7 @@ pub struct ServedQueue {
     pub rate_bps: f64,
     /// Longest wait, without the jitter behind it (ns).
     pub longest_ns: i64,
-    /// What it held.
+    /// Its bytes.
     pub levels: QueueLevels,
 }
 
@@ -113,7 +116,7 @@ fn serve(arrivals: &[Arrival], rate_bps: f64, mut each: impl FnMut(&Arrival, f64
     }
 }
 
-/// Mean and variance of what a rate leaves of the delays (ms).
+/// Mean and variance of the delays that a rate leaves unexplained (ms).
 fn unexplained(arrivals: &[Arrival], rate_bps: f64) -> f64 {
     let (mut count, mut sum, mut squares) = (0.0, 0.0, 0.0);
     serve(arrivals, rate_bps, |one, wait| {
@@ -178,8 +181,8 @@ pub fn served(arrivals: &[Arrival], first_bps: f64) -> Option<ServedQueue> {
     Some(ServedQueue { rate_bps, longest_ns: longest as i64, levels })
 }
 
-/// What a queue of this rate held, its longest wait (ns), and how many packets are on the wrong side of its limit. The
-/// packet in transmission counts whole, as at a limit.
+/// Returns the bytes in a queue of this rate, its longest wait (ns), and the number of packets on the wrong side of its
+/// limit. The packet in transmission counts completely, as at a limit.
 fn levels_at(arrivals: &[Arrival], rate_bps: f64) -> Option<(QueueLevels, f64, u64)> {
     let zero_ns = arrivals.first()?.in_ns;
     let mut inside = VecDeque::<(f64, u64)>::new();

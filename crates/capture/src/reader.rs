@@ -15,7 +15,7 @@ const BUFFER: usize = 1 << 18;
 const LARGEST_BLOCK: usize = 1 << 24;
 /// Interfaces that are kept, over all sections. Packets of further ones are counted as not read.
 const MOST_INTERFACES: usize = 1 << 16;
-/// The interface of a frame whose own is not in the file.
+/// The interface of a frame with an interface that is not in the file.
 const UNKNOWN_INTERFACE: u32 = u32::MAX;
 const NANOSECONDS: u64 = 1_000_000_000;
 
@@ -97,7 +97,7 @@ pub struct CaptureReader {
     sections: u32,
     /// The buffer's size.
     capacity: usize,
-    /// Of pcap: whether stamps are in ns.
+    /// For pcap: whether stamps are in ns.
     legacy_ns: bool,
     layout: Option<Layout>,
     position: u64,
@@ -159,7 +159,7 @@ impl CaptureReader {
         self.sections > 0
     }
 
-    /// The next frame; `None` at the end, the reason of which is then in [`ending`](Self::ending).
+    /// Returns the next frame; `None` at the end. The reason of the end is then in [`ending`](Self::ending).
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Option<CapturedFrame<'_>> {
         if self.ending.is_some() {
@@ -269,7 +269,7 @@ impl CaptureReader {
         }
     }
 
-    /// Reads a block and keeps what is not a packet.
+    /// Reads a block and keeps its data if it is no packet.
     fn step(&mut self) -> Step {
         let base = self.reader.data().as_ptr() as usize;
         let found = match self.reader.next() {

@@ -1,8 +1,8 @@
 //! RTCP's receiver reports (RFC 3550 section 6.4): how many packets of a source never arrived, up to which number.
 //!
-//! Between two reports a receiver lost some packets and got the others. Of the sender's packets in that range some are
-//! not in the receiver's capture. If these are as many as were lost, all of them were lost; if none was lost, the capture
-//! missed all of them. Else it stays open which is which.
+//! Between two reports a receiver lost some packets and got the others. Some of the sender's packets in that range are
+//! not in the receiver's capture. If these are as many as were lost, all of them were lost. If none was lost, the
+//! capture missed all of them. Otherwise it stays open.
 
 use std::collections::HashMap;
 
@@ -12,9 +12,9 @@ use crate::packet::{Packet, PacketTransport};
 /// Sources, and reports of each, that are kept.
 const MOST_SOURCES: usize = 256;
 const MOST_REPORTS: usize = 4096;
-/// A range that is longer cannot be told from one of another round of numbers.
+/// A longer range looks like one of another round of numbers.
 const LONGEST_RANGE: u32 = 1 << 15;
-/// A report comes so long after the packets that it is about, at most (ns).
+/// The longest time (ns) between a packet and its report.
 const LATEST_NS: i64 = 30_000_000_000;
 const VERSION: u8 = 2;
 const SENDER_REPORT: u8 = 200;
@@ -56,7 +56,7 @@ pub type Range = (u32, usize);
 #[derive(Default)]
 pub struct Reports {
     by_source: HashMap<u32, Vec<Report>, Mixed>,
-    /// Of each source that sends here: its latest number, and whether it sent any again. A number that arrives at its
+    /// For each source that sends here: its latest number, and whether it sent any again. A number that arrives at its
     /// second attempt is no loss for a report.
     sent: HashMap<u32, (u16, bool), Mixed>,
 }
@@ -138,8 +138,8 @@ impl Reports {
         in_time.into_iter().find(holds).map(|(at, _)| (packet.source, at))
     }
 
-    /// Of a range with so many packets that the receiver's capture does not have: whether they were lost. `None` if that
-    /// stays open.
+    /// Returns whether the packets of a range were lost, given their number in the range that the receiver's capture
+    /// lacks. `None` if that stays open.
     pub fn are_lost(&self, (source, at): Range, without: u32) -> Option<bool> {
         let own = self.by_source.get(&source)?;
         let lost = own.get(at)?.lost.wrapping_sub(own.get(at.checked_sub(1)?)?.lost);

@@ -91,7 +91,7 @@ pub struct RtpSource {
     pub bytes: u64,
     /// RIST: packets sent again.
     pub resent: u64,
-    /// RIST: missing packets that came again.
+    /// RIST: missing packets that arrived later.
     pub repaired: u64,
     /// Packets with the marker.
     pub marked: u64,
@@ -191,9 +191,8 @@ impl RtpSource {
         self.spans.1 += f64::from(last_stamp.wrapping_sub(from_stamp).cast_signed());
     }
 
-    /// The clock rate in Hz: told by signalling or the payload type, else inferred from time stamps and arrivals, else
-    /// `None`.
-    /// `told` is the rate from a session description.
+    /// The clock rate in Hz: from signalling or the payload type, else inferred from time stamps and arrivals, else
+    /// `None`. `told` is the rate from a session description.
     pub fn clock_rate(&self, told: Option<u32>) -> Option<u32> {
         if let Some(rate) = self.told_rate.or(told) {
             return Some(rate);

@@ -1,7 +1,7 @@
 //! Quantiles of many values in little memory.
 
-/// Values of which every `stride`-th is kept, at most [`Samples::MOST`] of them. Kept values are evenly spread over the
-/// whole course, so quantiles are those of an even selection.
+/// Keeps every `stride`-th value, at most [`Samples::MOST`] of them. Kept values are evenly spread over the whole
+/// course, so quantiles are those of an even selection.
 #[derive(Clone, Debug, Default)]
 pub struct Samples {
     kept: Vec<i64>,

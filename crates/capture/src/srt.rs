@@ -24,7 +24,7 @@ pub struct SrtStream {
     pub originals: u64,
     /// Packets sent again.
     pub resent: u64,
-    /// Originals that were missing and came again.
+    /// Originals that were missing and arrived later.
     pub repaired: u64,
 }
 

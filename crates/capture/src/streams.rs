@@ -1,4 +1,4 @@
-//! What a TCP connection carries: text of RTSP and HTTP, RTP interleaved with RTSP (RFC 2326 section 10.12), and
+//! The protocols on a TCP connection: text of RTSP and HTTP, RTP interleaved with RTSP (RFC 2326 section 10.12), and
 //! protocols that their first bytes show.
 
 use crate::manifests::Manifests;
@@ -50,7 +50,7 @@ pub struct Request {
     end: Option<u32>,
 }
 
-/// Told by RTSP or SDP: what a port is for.
+/// The purpose of a port, by RTSP or SDP.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Hint {
     /// The destination's or source's UDP port carries RTP.
@@ -61,7 +61,7 @@ pub enum Hint {
     Rate(u8, u32),
 }
 
-/// What one connection carries.
+/// The protocols on one connection.
 #[derive(Clone, Debug, Default)]
 pub struct Streams {
     /// The protocol by name.

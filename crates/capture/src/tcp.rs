@@ -30,7 +30,7 @@ struct Hole {
     identification: u32,
 }
 
-/// What one end sends.
+/// The packets that one end sends.
 #[derive(Clone, Debug, Default)]
 pub struct Sender {
     started: bool,
@@ -49,9 +49,9 @@ pub struct Sender {
     pub new_bytes: u64,
     /// Segments with bytes that were sent before, by all signs.
     pub retransmitted: u64,
-    /// Of these: they fill a hole, so the first copy was lost before it reached the capture.
+    /// The part of these that fills a hole, so that the first copy was lost before the capture.
     pub lost_before: u64,
-    /// Of these: the first copy passed the capture.
+    /// The part of these with a first copy that passed the capture.
     pub lost_behind: u64,
     /// Retransmissions that the receiver reported as duplicates.
     pub spurious: u64,
@@ -119,7 +119,7 @@ impl Refusals {
     }
 }
 
-/// Time by what holds the rate down, in ns.
+/// Time by the limit of the rate, in ns.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Limits {
     /// Nothing in flight: the application has nothing to send.
@@ -156,7 +156,7 @@ pub enum Segment {
     Empty,
     /// Bytes that were not seen before.
     New,
-    /// Bytes of which the first copy was seen.
+    /// Bytes with a first copy in the capture.
     Again,
     /// A retransmission of bytes that were not seen.
     Repair,
@@ -166,12 +166,12 @@ pub enum Segment {
     Copy,
 }
 
-/// `a` comes before `b` in sequence space (RFC 9293 section 3.4).
+/// Returns whether `a` is before `b` in sequence space (RFC 9293 section 3.4).
 pub fn before(a: u32, b: u32) -> bool {
     a.wrapping_sub(b).cast_signed() < 0
 }
 
-/// What the analysis reads in TCP's options.
+/// TCP's options that the analysis reads.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Options {
     /// Window scale (RFC 7323 section 2).
@@ -392,7 +392,7 @@ impl Sender {
         }
     }
 
-    /// Packets that later ones show to be missing, and of which nothing more is known.
+    /// Missing packets by later ones, without further evidence.
     pub fn missing_packets(&self) -> u64 {
         let size = self.segment_bytes.max(1);
         self.holes.iter().map(|hole| u64::from(hole.to.wrapping_sub(hole.from).div_ceil(size))).sum()

@@ -17,7 +17,7 @@ const FEWEST: u64 = 8;
 /// Shorter payload is alike by chance.
 const LEAST_PAYLOAD: usize = 16;
 
-/// What address translation leaves: lengths, TCP's numbers and the payload.
+/// The fields that address translation keeps: lengths, TCP's numbers and the payload.
 fn print(packet: &Packet<'_>, payload: usize) -> Option<u64> {
     let known = &packet.payload[..packet.payload.len().min(payload)];
     if known.len() < LEAST_PAYLOAD || packet.is_later_fragment() {
@@ -47,7 +47,7 @@ pub fn translated(a: &CaptureSource<'_>, b: &CaptureSource<'_>) -> Result<Vec<Re
     while is_more && seen.len() < COMPARED {
         is_more = captures[0].next_packet(|packet| {
             if let Some(print) = print(packet, payload) {
-                // A print that comes twice names no end.
+                // A print that occurs twice names no end.
                 let ends = (packet.source, packet.destination);
                 seen.entry(print).and_modify(|one| *one = None).or_insert(Some(ends));
             }

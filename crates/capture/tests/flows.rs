@@ -1,4 +1,4 @@
-//! Loss, retransmissions, order, gaps of the capture, jitter: against what was done to the packets.
+//! Loss, retransmissions, order, gaps of the capture, jitter: compared with the known changes to the packets.
 
 mod bytes;
 
@@ -18,7 +18,7 @@ fn tcp(name: &str, segments: Vec<(i64, Segment)>) -> FlowRow {
 
 #[test]
 fn a_loss_before_the_capture_is_told_from_reordering() {
-    // The third segment is lost before the capture and comes again, with a later identification.
+    // The third segment is lost before the capture and arrives again, with a later identification.
     let lost = tcp(
         "before.pcap",
         vec![
@@ -186,7 +186,7 @@ fn rtp_lost_late_and_twice() {
 
 #[test]
 fn jitter_is_that_of_rfc_3550_at_a_clock_that_was_inferred() {
-    // Every second packet is 4 ms late: |D| is 4 ms each time, so the estimate goes to 4 ms.
+    // Every second packet is 4 ms late: |D| is 4 ms each time, so the estimate approaches 4 ms.
     let late = |seq: u16| vec![(i64::from(seq) * 20 * MS + i64::from(seq % 2) * 4 * MS, seq)];
     let told = flow("told.pcap", stream(0, 160, late));
     let inferred = flow("inferred.pcap", stream(96, 1800, late));

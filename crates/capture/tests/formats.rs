@@ -309,7 +309,7 @@ fn stamps_beyond_all_time_are_the_nearest_that_are_known() {
 
 #[test]
 fn packets_from_the_buffer_are_those_of_the_parser_of_all_blocks() {
-    // Of a block with a wrong second length nothing is taken, as before.
+    // Nothing of a block with a wrong second length is taken, as before.
     let mut bytes = pcapng(false);
     let at = bytes.len() - 4;
     bytes[at] ^= 4;

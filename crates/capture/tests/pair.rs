@@ -1,5 +1,5 @@
-//! Two captures of a bottleneck of which every packet's fate is known: a drop-tail queue between a sender that repairs
-//! each loss and a receiver that acknowledges, with clocks apart, packets cut, and frames that the captures drop.
+//! Two captures of a bottleneck with a known fate of every packet: a drop-tail queue between a sender that repairs each
+//! loss and a receiver that acknowledges, with clocks apart, packets cut, and frames that the captures drop.
 
 mod bytes;
 
@@ -188,7 +188,7 @@ fn a_capture_that_drops_frames_is_told_from_a_path_that_does() {
         (false, true) => PacketFate::NotCaptured,
         (false, false) => PacketFate::Delivered,
     };
-    // Of the last packets the receiver's acknowledgements may not show the fate.
+    // The receiver's acknowledgements may not show the fate of the last packets.
     let wrong: Vec<_> = fates.iter().filter(|(id, fate)| **fate != expected(id)).collect();
     assert!(wrong.len() as f64 <= fates.len() as f64 * 1e-4, "{wrong:?}");
     assert!((pair.path.rate_bps.unwrap() / RATE as f64 - 1.0).abs() < 0.02, "{:?}", pair.path.rate_bps);
@@ -256,7 +256,7 @@ fn captures_of_other_traffic_are_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(6))]
 
-    /// Each of the sender's packets has one fate, whatever either capture drops.
+    /// Each of the sender's packets has one fate, for any drops of either capture.
     #[test]
     fn packets_are_conserved(seed in any::<u64>(), share in 0.0..0.2f64) {
         let mut noise = Noise(seed);

@@ -11,7 +11,7 @@ use crate::trial::{Role, TrialPlan};
 pub struct FlowEntry {
     /// Its name in the scenario.
     pub name: String,
-    /// Its role: subject, or rival.
+    /// Whether it is a subject; otherwise it is cross traffic.
     pub subject: bool,
 }
 

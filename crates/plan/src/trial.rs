@@ -133,7 +133,7 @@ pub enum Keep {
 pub struct FlowSpec {
     /// Its name in the scenario.
     pub name: String,
-    /// Subject or rival.
+    /// Its role.
     pub role: Role,
     /// Where its packets enter the path.
     #[serde(default)]

@@ -21,7 +21,7 @@ pub enum Steer {
 pub trait Recorder {
     /// False if rows are not needed; packets are then not classified either.
     const PACKETS: bool;
-    /// Whether the messages that packets carry are recorded, which are events.
+    /// Whether the messages in packets are recorded, as events.
     const MESSAGES: bool = Self::PACKETS;
     /// Whether the trial keeps to a pace and may be steered.
     const PACED: bool = false;

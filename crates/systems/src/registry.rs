@@ -392,7 +392,7 @@ mod tests {
         keys.iter().fold(settings, |inner, key| &mut inner[*key])
     }
 
-    /// Values of a parameter's kind, as the plan has them.
+    /// Returns values of a parameter's kind, in the plan's form.
     fn examples(parameter: &Parameter) -> Vec<Value> {
         let mut found = match &parameter.kind {
             Kind::Switch => vec![json!(true), json!(false)],

@@ -43,7 +43,8 @@ class MutantResult:
     verdict: str
     why: str
     kind: MutantKind = "stimulus"
-    """Whether a subject's own parameter, rule or system is changed, or path, rival and content alone."""
+    """Whether a subject's own parameter, rule or system is changed, or path, cross traffic and
+    content alone."""
     origin: str = "predicted"
     """Kind of the check: only predicted ones count in the `score`."""
     held: bool = True

@@ -70,7 +70,7 @@ class Row:
 
     @classmethod
     def of(cls, outcome: Outcome) -> Row:
-        """Returns an outcome without its job, which the campaign has."""
+        """Returns the row of an outcome. The campaign has the job itself."""
         return cls(
             valid=outcome.valid,
             why=outcome.why,

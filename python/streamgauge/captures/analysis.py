@@ -27,7 +27,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class AnalysisRequest:
-    """The captures, and what is known about them."""
+    """The captures, and known facts about them."""
 
     files: tuple[Path, ...]
     """One or two; ``-`` is standard input."""
@@ -48,7 +48,7 @@ def analyse(request: AnalysisRequest, out: Path | None = None) -> Document:
 
     Args:
         request: the captures.
-        out: where the record of two captures goes; its folder is ``record`` in the document.
+        out: the folder for the record of two captures; its folder is ``record`` in the document.
 
     Raises:
         CaptureFileError: if a file cannot be read, is no capture, or no flow matches.
@@ -90,7 +90,7 @@ def _document(
 
 
 def _recorded(request: AnalysisRequest, one: Place, other: Place, out: Path) -> Document:
-    """The figures of two captures, whose record is written below `out`."""
+    """Returns the figures of two captures, and writes their record below `out`."""
     from streamgauge.captures import recording
 
     place = recording.place_of(out, request.files)

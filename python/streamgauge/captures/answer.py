@@ -1,4 +1,4 @@
-"""The answer in sentences: what was lost where, and what held the rate down."""
+"""The answer in sentences: the places of losses, and the limit of the rate."""
 
 from __future__ import annotations
 

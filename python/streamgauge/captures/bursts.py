@@ -20,7 +20,8 @@ Row = Mapping[str, Any]
 
 
 def loss_runs(directory: Path) -> dict[str, dict[str, float]]:
-    """Of each direction, `main` and `back`: mean lengths of runs in order of arrival, and the bad ones."""
+    """Returns for each direction, `main` and `back`, mean lengths of runs in order of arrival, and the bad
+    ones."""
     packets = Record.open(directory).packets
     found = {}
     for key, stage in (("main", "bottleneck"), ("back", "up.bottleneck")):

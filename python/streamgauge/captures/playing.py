@@ -1,4 +1,4 @@
-"""What a viewer saw of an adaptive stream, inferred from when its segments arrived."""
+"""The view of an adaptive stream, inferred from the times at which its segments arrived."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _arrivals(stream: Fetched) -> list[tuple[float, int]]:
     every = range(numbers[0], numbers[-1] + 1, step)
     arrived, latest = [], 0.0
     for count, number in enumerate(every if len(every) <= 4 * len(numbers) else numbers, start=1):
-        # One that never came was skipped, or is hidden: it is there with its neighbour.
+        # A segment that never arrived was skipped, or is hidden: it is there with its neighbour.
         latest = max(latest, by_number.get(number, latest))
         arrived.append((latest, count))
     return arrived
@@ -80,7 +80,7 @@ def _play(stream: Fetched, start: int, again: int) -> tuple[float | None, list[t
     start = min(start, len(arrived))
     begins_s = arrived[start - 1][0]
     stalls = []
-    # The time at which what is there will have been played.
+    # The time at which the media so far will have been played.
     ends_s, held, place = begins_s + start * length_s, start, start
     while place < len(arrived):
         at_s = arrived[place][0]
@@ -108,7 +108,7 @@ def _confidence(stream: Fetched, totals: Sequence[float]) -> tuple[str, str]:
 
 
 def _cause(stream: Fetched, at_s: float, end_s: float) -> dict[str, Any]:
-    """Of a stall: the rate at which segments came meanwhile, and the rate that their level needs."""
+    """Returns for a stall the rate at which segments arrived meanwhile, and the need of their level."""
     late = [one for one in stream.segments if one.done_s > at_s and one.asked_s < end_s]
     moved = sum(one.size_bytes for one in late)
     ends_s = max((one.done_s for one in late), default=end_s)

@@ -46,7 +46,7 @@ def begin(place: Path) -> Path:
 
 
 def finish(growing: Path, place: Path, files: Sequence[Path], found: Row, document: Row) -> Path:
-    """Completes the record in ``growing``, whose packets are written, and gives it its place.
+    """Completes the record in ``growing``, which has its packets, and gives it its place.
 
     Raises:
         CaptureFileError: if no packet has a fate.
@@ -84,7 +84,7 @@ def finish(growing: Path, place: Path, files: Sequence[Path], found: Row, docume
 
 
 def remove(growing: Path) -> None:
-    """Removes what is left of a record that was not finished."""
+    """Removes the rest of a record that was not finished."""
     shutil.rmtree(growing, ignore_errors=True)
 
 
@@ -120,7 +120,7 @@ def _scenario(files: Sequence[Path], flows: Sequence[Row], duration_ns: int) -> 
 def _inferred(
     found: Row, flows: Sequence[Row], streams: Sequence[Row], qlogs: Sequence[Row]
 ) -> Iterator[dict[str, Any]]:
-    """Stalls and levels that were inferred, and what logs report, as events of the flow."""
+    """Returns inferred stalls and levels, and the reports in logs, as events of the flow."""
     names = {row["title"]: row["name"] for row in flows}
     zero_s = found["record"]["zero_ns"] / _SECOND_NS
     since_s = (found["captures"][0]["first_s"] or zero_s) - zero_s
@@ -145,7 +145,7 @@ def _inferred(
 
 
 def _events(found: Row) -> list[dict[str, Any]]:
-    """The bottleneck's rate over time, as the path's own; it was measured, nobody set it."""
+    """Returns the bottleneck's rate over time as the path's own: it was measured, not set."""
     duration_ns = found["record"]["duration_ns"]
     zero_s = found["record"]["zero_ns"] / _SECOND_NS
     since_s = (found["captures"][0]["first_s"] or zero_s) - zero_s
@@ -158,7 +158,7 @@ def _events(found: Row) -> list[dict[str, Any]]:
 
 
 def _coverage(found: Row, flows: Sequence[Row]) -> dict[str, Any]:
-    """What the record has of that which passed, and what nobody knows."""
+    """Returns the record's counts of packets that passed, and of those with an unknown fate."""
     path, record = found["path"], found["record"]
     rates = [rate for _, rate in path["main"]["rate_course"]]
     return {

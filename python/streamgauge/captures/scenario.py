@@ -20,10 +20,10 @@ Row = Mapping[str, Any]
 
 
 def trace_text(document: Row) -> str:
-    """The bottleneck's rate over time, as ``rate: {csv: FILE}`` reads it.
+    """Returns the bottleneck's rate over time, as ``rate: {csv: FILE}`` reads it.
 
     Raises:
-        CaptureFileError: without two captures of a path whose bottleneck was busy.
+        CaptureFileError: without two captures of a path with a busy bottleneck.
     """
     course = _course(document)
     lines = [f"{at:.3f},{rate / 1e3:.3f}" for at, rate in course]
@@ -74,7 +74,7 @@ def _direction(row: Row) -> Iterator[str]:
         if row["queue_bytes"] is not None:
             yield f"queue: droptail {round(row['queue_bytes'])} B"
         else:
-            # No loss showed its limit: twice what was held at most.
+            # No loss showed its limit: twice the most that it contained.
             yield f"queue: droptail {2 * row['queue_bounds_bytes'][0]} B"
     base_s = max(0.0, row["base_delay_s"] or 0.0)
     yield f"delay: {round(base_s * 1e6)} us"

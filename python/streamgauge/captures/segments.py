@@ -14,7 +14,7 @@ __all__ = ["Fetched", "FetchedSegment", "fetched_streams"]
 FEWEST: Final = 4
 """A stream has so many segments at least."""
 LEAST_BYTES: Final = 8_000
-"""A segment whose request is hidden has so many bytes at least."""
+"""A segment with a hidden request has this many bytes at least."""
 _IDLE_S: Final = 0.15
 """A pause before a request is so long at least; shorter ones are round trips and decisions."""
 _AT_ONCE_S: Final = 0.2
@@ -38,7 +38,7 @@ class FetchedSegment:
 
 @dataclass(frozen=True)
 class Fetched:
-    """What one player fetched of one kind of media."""
+    """The segments of one kind of media that one player fetched."""
 
     flows: tuple[str, ...]
     by: Literal["requests", "sizes"]
@@ -48,7 +48,7 @@ class Fetched:
     """How long one plays; None where nothing shows it."""
     length_from: Literal["manifest", "pace"] | None
     given_up: int = 0
-    """Requests whose answer did not come whole."""
+    """Requests without a complete answer."""
 
 
 def fetched_streams(flows: Sequence[Row]) -> list[Fetched]:
@@ -104,7 +104,7 @@ class _Level:
 
 
 def _numbered(asked: Iterable[tuple[Row, Row]]) -> dict[str, _Level]:
-    """Requests whose targets differ in a number alone are segments of one level."""
+    """Returns whether requests with targets that differ in a number alone are segments of one level."""
     levels: dict[str, _Level] = {}
     for _, request in sorted(asked, key=lambda one: one[1]["at_s"]):
         target = request["target"].partition("?")[0]
@@ -177,11 +177,11 @@ def _pace_s(segments: Sequence[FetchedSegment]) -> float | None:
 
 
 _Exchange = tuple[float, float, int]
-"""When it was asked for, when its last byte came, and its bytes."""
+"""The time of its request, the time of its last byte, and its bytes."""
 
 
 def _by_sizes(flows: Sequence[Row]) -> Fetched | None:
-    """The stream of one player, whatever connections it uses."""
+    """The stream of one player, over any connections."""
     answered = [_answered(flow) for flow in flows]
     exchanges, given_up = _without_given_up(answered)
     if len(exchanges) < 2 * FEWEST:

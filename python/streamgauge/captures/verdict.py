@@ -18,7 +18,7 @@ Row = Mapping[str, Any]
 
 
 def verdict(document: Row) -> str | None:
-    """What the path did and what the player suffered, in one sentence; None where neither shows."""
+    """Returns the path's actions and the player's losses in one sentence; None where neither shows."""
     for capture in document["captures"]:
         if (doubt := _doubt(capture)) is not None:
             return f"No verdict: {capture['file']} {doubt}."
@@ -49,7 +49,8 @@ def _doubt(capture: Row) -> str | None:
 
 
 def _path(document: Row) -> tuple[str | None, str]:
-    """What two captures show of the path: measured, so the confidence is high unless losses are open."""
+    """Returns the findings of two captures on the path: measured, so the confidence is high unless losses are
+    open."""
     if len(document["captures"]) < 2:
         return None, "medium"
     main = document["path"]["main"]
@@ -88,7 +89,7 @@ def _why(stream: Row) -> str:
 
 
 def stream_sentences(document: Row) -> Iterator[str]:
-    """What a viewer saw, inferred; each with what it rests on."""
+    """Returns the inferred view, each finding with its evidence."""
     for stream in document["streams"][:MOST_STREAMS]:
         yield _fetched(stream)
         if stream["stalls"] is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# Built in, unlike `signal`, which takes long enough to import for an interruption.
+# It is built in. The import of `signal` takes so long that Ctrl-C may arrive before its end.
 import _signal  # type: ignore[import-not-found]
 import os
 import sys

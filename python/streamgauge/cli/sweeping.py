@@ -1,4 +1,4 @@
-"""``sweep``: the points run, their table and figures."""
+"""``sweep``: runs every point, and writes their table and figures."""
 
 from __future__ import annotations
 
@@ -114,8 +114,8 @@ def _write(request: SweepRequest, result: SweepResult) -> list[Path]:
 
 
 def _print(result: SweepResult, files: Sequence[Path]) -> None:
-    """The table of the flows under test, where each metric is least and most, and where the rest is."""
-    # Into a pipe a row stays a line, whatever reads it.
+    """The table of the subject flows, where each metric is least and most, and where the rest is."""
+    # Into a pipe a row stays a line, for any reader.
     console = Console(highlight=False, width=None if sys.stdout.isatty() else _PIPED)
     short = _short_names(result)
     if result.shown:

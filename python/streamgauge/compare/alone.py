@@ -16,9 +16,9 @@ _OF_THE_FLOW = ("checks", "assumed", "figures", "question", "source")
 
 
 def alone(scenario: Scenario) -> Scenario | None:
-    """Returns the scenario without its flows under test, which ends when it does at the latest, with its
+    """Returns the scenario without its subject flows, which ends when it does at the latest, with its
     neighbours at the same times; None if there are no neighbours, or they cannot run alone: a population
-    draws the path anew with the flow under test, and neighbours through its relay depend on its fetches."""
+    draws the path anew with the subject flow, and neighbours through its relay depend on its fetches."""
     mine = [name for name, flow in scenario.flows.items() if flow.role == "subject"]
     rest = {name: flow for name, flow in scenario.flows.items() if name not in mine}
     if not rest or not mine or scenario.population is not None or scenario.relays:

@@ -1,5 +1,4 @@
-"""Commits of a program under test: each is checked out and built apart, and the scenario's commands run
-there."""
+"""Commits of a compared program: each is checked out and built apart, and its commands run there."""
 
 from __future__ import annotations
 

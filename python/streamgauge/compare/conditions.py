@@ -1,4 +1,4 @@
-"""Like with like: the conditions of a scenario's trials, and the subject under test in it."""
+"""Like with like: the conditions of a scenario's trials, and the subject in it."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ __all__ = ["conditions_of", "differences", "key_of", "neighbours_of", "path_with
 Json = Mapping[str, Any]
 
 _TESTED = ("system", "traffic", "parameters", "congestion_control", "ecn", "sim", "emu", "role")
-"""Parts of a flow under test; the rest of it, its clip and its times, are conditions."""
+"""Parts of a subject flow; the rest of it, its clip and its times, are conditions."""
 
 
 def conditions_of(scenario: Json) -> dict[str, Any]:
     """Returns the conditions that must be equal for two scenarios (normalised) to be like with like: the path
-    but for its queues, the flows beside those under test, the media and its times, the duration, and the
+    but for its queues, the flows beside the subjects, the media and its times, the duration, and the
     metrics.
 
-    Flows under test are called by their place, so that another name is no other condition.
+    Subject flows are called by their place, so that another name is no other condition.
     """
     flows: Json = scenario.get("flows") or {}
     renamed = _places(flows)
@@ -42,7 +42,7 @@ def conditions_of(scenario: Json) -> dict[str, Any]:
 
 
 def under_test(scenario: Json) -> dict[str, Any]:
-    """Returns the subject of a scenario: the flows under test but for their conditions, and the queues."""
+    """Returns the subject of a scenario: the subject flows but for their conditions, and the queues."""
     flows: Json = scenario.get("flows") or {}
     renamed = _places(flows)
     told = {
@@ -54,7 +54,7 @@ def under_test(scenario: Json) -> dict[str, Any]:
 
 
 def neighbours_of(scenario: Json) -> dict[str, Any]:
-    """Returns the common conditions of the neighbours' own trials and those beside a flow under test."""
+    """Returns the common conditions of the neighbours' own trials and those beside a subject flow."""
     flows: Json = scenario.get("flows") or {}
     kept = (
         "traffic",
@@ -108,7 +108,7 @@ def differences(ours: Json, theirs: Json) -> list[tuple[str, str, str]]:
 
 
 def _places(flows: Json) -> dict[str, str]:
-    """Returns flows under test by name, with the name of each among conditions."""
+    """Returns subject flows by name, with the name of each among conditions."""
     tested = [name for name, flow in flows.items() if flow.get("role", "subject") == "subject"]
     if len(tested) == 1:
         return {tested[0]: "the subject"}
@@ -116,7 +116,7 @@ def _places(flows: Json) -> dict[str, str]:
 
 
 def _renamed(value: Any, names: Mapping[str, str]) -> Any:
-    """With flows under test by their places, as keys and in references such as ``video.start + 10 s``."""
+    """With subject flows by their places, as keys and in references such as ``video.start + 10 s``."""
     if isinstance(value, Mapping):
         return {_in_text(str(key), names): _renamed(inner, names) for key, inner in value.items()}
     if isinstance(value, list | tuple):

@@ -46,7 +46,7 @@ def compare(
 ) -> Comparison:
     """Compares subjects in every scenario that the baseline and another ran under the same conditions.
 
-    Cases without a flow under test are the neighbours alone, the reference of harm. Differences are paired by
+    Cases without a subject flow are the neighbours alone, the reference of harm. Differences are paired by
     seed where at least two seeds, and half of the smaller sample, are in both. A row is *better* or *worse*
     if a difference of zero is refuted at 5 %, corrected for all rows by Holm's method; *equal* if a
     difference beyond the margin is, likewise corrected (equal takes precedence over better and worse: a
@@ -99,14 +99,14 @@ def compare(
 
 
 def _is_on_demand(case: SubjectTrials) -> bool:
-    """Returns whether all flows under test are films on demand, which are not behind anything."""
+    """Returns whether all subject flows are films on demand, which are not behind anything."""
     flows = (case.scenario.get("flows") or {}).values()
     mine = [flow for flow in flows if flow.get("role", "subject") == "subject"]
     return all(is_on_demand(flow) for flow in mine)
 
 
 def with_harm(cases: Sequence[SubjectTrials]) -> list[SubjectTrials]:
-    """Returns the cases with a flow under test, with harm in each trial that has a trial of the neighbours
+    """Returns the cases with a subject flow, with harm in each trial that has a trial of the neighbours
     alone with the same seed; existing harm stays."""
     tested = [case for case in cases if case.has_flow_under_test]
     return _harmed(tested, [case for case in cases if not case.has_flow_under_test])

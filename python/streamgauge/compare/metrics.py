@@ -60,7 +60,7 @@ class ComparedMetric:
     better: Literal["more", "less"]
     margin: Margin
     reads: str
-    """The metric of the flow under test, or of its neighbours, that it is the mean of; see `take_from`."""
+    """The metric of the subject flow, or of its neighbours, that it is the mean of; see `take_from`."""
     said_by: str = ""
     """The metric that covers this one and more, where it is known: a stall is a freeze, and QoE weighs the
     level and its changes."""
@@ -186,7 +186,7 @@ def margin_of(metric: ComparedMetric, text: str) -> Margin:
 def take_from(value: Value, flows: Mapping[str, FlowInfo], *, flow: str | None = None) -> dict[str, float]:
     """Returns one trial's values: each compared metric that it has, in canonical units.
 
-    A metric of the viewer or the flow is the mean over the flows under test, or that of `flow`; one of the
+    A metric of the viewer or the flow is the mean over the subject flows, or that of `flow`; one of the
     neighbours the mean over the flows beside them, pings left out. Harm is not among them, as it needs the
     neighbours' own trials as well (`harm`): its place has ``neighbour_goodput.NAME`` of each.
     """
@@ -231,13 +231,13 @@ def left_out_of(metric: str, means: Mapping[str, float]) -> float | None:
 
 
 def harm(beside: Mapping[str, float], alone: Mapping[str, float]) -> float:
-    """Returns the harm of the flow under test to its neighbours: the mean over them of (x - y) / x, where x
-    is a neighbour's goodput without the flow under test and y that beside it, in trials of one seed (Ware,
+    """Returns the harm of the subject flow to its neighbours: the mean over them of (x - y) / x, where x
+    is a neighbour's goodput without the subject flow and y that beside it, in trials of one seed (Ware,
     Mukerjee, Seshan and Sherry, "Beyond Jain's Fairness Index", HotNets 2019, section 3.1). 0 is no harm, 1
     all taken. NaN if a neighbour got nothing alone, or is not in both.
 
     Args:
-        beside: result of `take_from` for the trial with the flow under test.
+        beside: result of `take_from` for the trial with the subject flow.
         alone: result for the neighbours' trial.
     """
     names = [key for key in beside if key.startswith(NEIGHBOUR_GOODPUT)]

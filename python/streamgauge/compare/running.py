@@ -48,7 +48,7 @@ class Trials:
     with_alone: bool = True
     """Run the neighbours alone as well, for harm."""
     flow: str | None = None
-    """The flow under test, if its role does not show it."""
+    """The subject flow, if its role does not show it."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class _Planned:
 
 
 def focused(scenario: Scenario, flow: str | None) -> Scenario:
-    """With `flow` as the one under test, and all others beside it."""
+    """Returns the scenario with `flow` as the subject, and all others beside it."""
     if flow is None:
         return scenario
     roles = {f"flows.{name}.role": "subject" if name == flow else "rival" for name in scenario.flows}
@@ -116,7 +116,7 @@ def plan_of(subjects: Sequence[ComparedSubject], how: Trials, repeat: int | None
             for mode in [one.mode] if one.mode is not None else how.modes[asked.scenario.id]:
                 count = repeat or getattr(asked.scenario.repetitions, mode)
                 shown = BOTH if one.mode is not None else mode
-                # Whatever cannot be planned is refused before the first trial starts.
+                # A scenario that cannot be planned is rejected before the first trial starts.
                 lower(asked.scenario, mode, how.first_seed)
                 found.append(planned(one.label, asked, mode, shown, count))
                 rest = alone(focused(asked.scenario, how.flow)) if how.with_alone else None

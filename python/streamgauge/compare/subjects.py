@@ -65,8 +65,8 @@ def subjects_of(
             with `inside`, names of systems or traffic, likewise.
         axes: each operand is taken with every combination of their values, one of which may be of `MODE`.
         settings: set in every scenario alike.
-        inside: the scenario in which operands replace the system under test.
-        flow: the flow under test, if its role does not show it.
+        inside: the scenario in which operands replace the subject's system.
+        flow: the subject flow, if its role does not show it.
         apart: a lone operand for several scenarios, a glob or a family, is a subject a scenario.
 
     Raises:
@@ -142,7 +142,7 @@ def _of_operand(
 
 
 def _put_in(name: str, scenarios: Sequence[Scenario], inside: str, flow: str | None) -> list[str]:
-    """Returns the settings by which a system replaces the one under test."""
+    """Returns the settings by which a system replaces the subject's."""
     if name not in SYSTEMS and name not in TRAFFIC:
         known = ", ".join([*SYSTEMS, *TRAFFIC])
         raise ScenarioError(

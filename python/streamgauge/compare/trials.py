@@ -65,7 +65,7 @@ def cases_of(
     Args:
         subject: the compared subject.
         trials: valid and invalid ones.
-        flow: the flow under test, if not the one with that role.
+        flow: the subject flow, if not the one with that role.
         bases: scenarios before their compared part was varied, by the id of the scenario.
     """
     groups: dict[tuple[str, str], list[LoadedTrial]] = {}
@@ -109,7 +109,7 @@ def cases_of(
 
 
 def focused_data(scenario: Mapping[str, Any], flow: str | None) -> Mapping[str, Any]:
-    """Returns a normalised scenario with `flow`, if it has it, as the one under test."""
+    """Returns a normalised scenario with `flow`, if it has it, as the subject."""
     flows: Mapping[str, Any] = scenario.get("flows") or {}
     if flow is None or flow not in flows:
         return scenario

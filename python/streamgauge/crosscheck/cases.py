@@ -13,14 +13,14 @@ RTT 20 ms and 60 s, without the first 10 s, on the first two, 30 s less 5 s on t
 least; on the last 5 ms and 6 s, less 1 s: a thousand round trips. Flows start within half a second of each
 other, at a time that the seed draws.
 
-The links of the five papers, as they stand in the catalogue or without their delay, 60 s less 10 s too:
+The links of the five papers, as they are in the catalogue or without their delay, 60 s less 10 s too:
 
 =================  ================================  ==============================================
-link               path                              whose
+link               path                              source
 =================  ================================  ==============================================
 ``1m-100p``        1 Mbit/s, 100 packets, no delay   Hessler and Welzl
-``480k-0ms``       480 kbit/s, 10 kB, no delay       De Cicco et al., whose 10 ms ``480k-10kb`` has
-``480k-tbf``       the same by a TBF of 1600 B       what a sender's first packets find decides
+``480k-0ms``       480 kbit/s, 10 kB, no delay       De Cicco et al.; ``480k-10kb`` has their 10 ms
+``480k-tbf``       the same by a TBF of 1600 B       the queue at a sender's start decides
 ``725k-80p``       725 kbit/s, 80 packets, 45 ms     Nichols; NIST Net's queue
 ``150k-tbf``       150 kbit/s, 10 kB, TBF of 1600 B  Chung et al., no delay
 ``700k-20kb``      700 kbit/s, 20 kB, 10 ms          Muto et al.

@@ -218,7 +218,7 @@ def _earth_mover(x: Floats, y: Floats) -> Floats:
 
 
 def _sd(values: Floats) -> float:
-    # Equal values have no spread, whatever the sum of squares rounds to.
+    # Equal values have no spread, though the sum of squares may be rounded to another value.
     return 0.0 if float(np.ptp(values)) == 0 else float(values.std(ddof=1))
 
 

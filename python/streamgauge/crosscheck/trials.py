@@ -35,7 +35,7 @@ class CaseRuns:
     invalid: tuple[tuple[int, str], ...] = ()
     """Seeds of invalid trials, and why."""
     provenance: tuple[Mapping[str, Any], ...] = ()
-    """Of each valid trial, as its record says it; of trials of earlier runs, of each run."""
+    """For each valid trial, as in its record; for trials of earlier runs, for each run."""
 
     def values(self, metric: str) -> list[float | None]:
         """Returns a quantity's value in each valid trial."""

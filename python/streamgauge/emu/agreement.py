@@ -29,7 +29,7 @@ FEWEST = 20
 
 
 def agreement(directory: Path, plan: Mapping[str, Any], t0_realtime_ns: int) -> dict[str, Any]:
-    """What the comparisons found.
+    """Returns the result of the comparisons.
 
     Returns:
         ``{"arrivals": late, "entries": late}``, each ``{"p50_s", "p99_s", "packets"}`` of all flows and both
@@ -69,7 +69,7 @@ def _ends(
             mine = seen[np.isin(seen["flow"], places) & (seen["sent"] == (0 if arrivals else 1))]
             at = mine["stamp_ns"] - t0_realtime_ns
             recorded = _times(rows, plan, code, number, way, at_router=sender == "cross", leaving=arrivals)
-            # Before the start nothing is recorded, nor what is sent past the end.
+            # Nothing is recorded before the start, nor a packet that is sent past the end.
             at = at[at >= 0]
             count = min(len(at), len(recorded))
             late.append(at[:count] - recorded[:count])
@@ -99,11 +99,11 @@ def _times(
         last = (pl.col("stage") == first + len(stages) - 1) & (pl.col("fate") == DELIVERED)
         times = mine.filter(last).sort("t_out")["t_out"]
     else:
-        # A source at the router enters at the bottleneck, wherever that stands in the path.
+        # A source at the router enters at the bottleneck, at any place of the path.
         entry = 0
         if at_router and way == "down":
             entry = next((n for n, stage in enumerate(stages) if "bottleneck" in stage["kind"]), 0)
         came = mine.filter((pl.col("stage") == first + entry) & (pl.col("copy") == 0))
-        # Fragments that the stage itself cut came as one packet.
+        # Fragments that the stage itself cut arrived as one packet.
         times = came.unique(["pkt", "t_in"]).sort("t_in")["t_in"]
     return times.to_numpy()

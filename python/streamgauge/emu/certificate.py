@@ -1,7 +1,8 @@
-"""The instrument's certificate: the last calibration of this machine, kept, and copied into every emu trial.
+"""The instrument's certificate: the last calibration of this machine, which is kept and copied into every emu
+trial.
 
-A certificate belongs to one host, kernel, boot, way into the sandbox and emulator: what any of them changes,
-a calibration says nothing about.
+A certificate belongs to one host, kernel, boot, way into the sandbox and emulator. After a change of any of
+them a calibration is void.
 """
 
 from __future__ import annotations
@@ -35,13 +36,13 @@ def boot_id() -> str:
 
 @cache
 def engine_id(engine: Path) -> str:
-    """Twelve hexadecimal digits of the emulator's executable: a version number alone does not tell builds
-    apart."""
+    """Returns twelve hexadecimal digits of the emulator's executable, since a version number is the same for
+    several builds."""
     return hashlib.sha256(engine.read_bytes()).hexdigest()[:12]
 
 
 def identity(engine: Path, way: str) -> dict[str, str]:
-    """What a certificate is of."""
+    """The subject of a certificate."""
     return {
         "host": platform.node(),
         "kernel": platform.release(),
@@ -83,12 +84,12 @@ def stored(engine: Path, way: str) -> dict[str, Any] | None:
 
 
 def for_trial(engine: Path, way: str, at: float | None = None) -> dict[str, Any]:
-    """What a trial's provenance says of its instrument.
+    """Returns a trial's provenance of its instrument.
 
     Args:
         engine: the emulator's executable.
         way: "root" or "user".
-        at: when the trial began, s since 1970 UTC.
+        at: the start of the trial, s since 1970 UTC.
 
     Returns:
         ``{"calibrated": False, "why"}``, or ``{"calibrated": True, "id", "date", "age_s", "way", "class",

@@ -1,8 +1,9 @@
-"""What each side of each flow has to itself: a view of the files, processes, IPC, a user, a network, bounds.
+"""The private parts of each side of each flow: a view of the files, processes, IPC, a user, a network,
+bounds.
 
-A program of a flow sees the machine's files read-only, and of the trial its own side's folders alone. It can
-neither name nor reach a process of another side, the emulator or a witness. `network.build` joins the sides'
-networks to the ends; a flow that goes through a relay stays in the end's own, where the relay is.
+A program of a flow sees the machine's files read-only, and in the trial's folder only its own side's folders.
+It can neither name nor reach a process of another side, the emulator or a witness. `network.build` joins the
+sides' networks to the ends. A flow through a relay stays in the end's own network, where the relay is.
 """
 
 from __future__ import annotations
@@ -37,14 +38,14 @@ FIRST_UID, UIDS_PER_TRIAL, TRIALS_APART = 1_900_000_000, 1000, 60_000
 HIDDEN = ("/tmp", "/var/tmp", "/dev/shm", "/run")
 """Folders that a side has empty ones of its own for."""
 _MOST_FILES = 1000
-"""Of a hidden folder that a command runs in."""
+"""Limit for a hidden folder that a command runs in."""
 _IN_HIDDEN = re.compile(rf"(?:{'|'.join(HIDDEN)})/[^\s'\"`;|&<>(){{}}$,:=]+")
 
 MEMORY_BYTES = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 ROOM_BYTES = max(64 << 20, min(4 << 30, MEMORY_BYTES // 4))
-"""What a side may have in files: its folders, /tmp and /dev/shm together."""
+"""The files that a side may have: its folders, /tmp and /dev/shm together."""
 RESIDENT_BYTES = max(256 << 20, MEMORY_BYTES // 2)
-"""What the processes of a side may have in memory."""
+"""The memory that the processes of a side may have."""
 MOST_PROCESSES = 2048
 """Processes and threads of a side."""
 LIMITS = {
@@ -56,7 +57,7 @@ LIMITS = {
 }
 """Bounds of each process, by setrlimit(2)."""
 MOST_SOCKETS = 16_384
-"""Of a side's network: what they hold is no process's memory and no file."""
+"""The sockets of a side's network: their content is no process's memory and no file."""
 GROUP = {"pids": MOST_PROCESSES, "memory": RESIDENT_BYTES + ROOM_BYTES}
 """Bounds of a side's control group: its files and the kernel's own memory, such as pipes, count."""
 CROWDED = MOST_PROCESSES * 3 // 4
@@ -86,7 +87,7 @@ class Compartment:
 
     @property
     def name(self) -> str:
-        """Of its network namespace."""
+        """The file of its network namespace."""
         return f"{self.flow.index}-{self.side}"
 
     @property
@@ -106,12 +107,12 @@ class Compartment:
 
     @property
     def owner(self) -> int | None:
-        """The user whose its folders are; None if the sandbox's own."""
+        """The user that owns its folders; None if it is the sandbox's own."""
         return self.uid if self.way == "root" else None
 
     @property
     def cache(self) -> Path:
-        """Where its programs keep what they make at their first start."""
+        """The folder for files that its programs make at their first start."""
         return self.flow.folder / "cache" / self.side
 
     def command(self, command: Sequence[str], *, trusted: bool) -> list[str]:
@@ -127,7 +128,7 @@ class Compartment:
 
     @contextmanager
     def children(self) -> Iterator[None]:
-        """What this process starts meanwhile is in the pid namespace of the compartment."""
+        """Processes that this one starts meanwhile are in the pid namespace of the compartment."""
         theirs = os.open(f"/proc/{self.pid}/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
         ours = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -154,7 +155,7 @@ class Compartment:
         return 0
 
     def read_net(self, *files: str) -> str:
-        """What files of /proc/net say in its network."""
+        """Returns the content of files of /proc/net in its network."""
         folder = Path(f"/proc/{self.pid}/net")
         try:
             return "".join((folder / file).read_text(encoding="ascii") for file in files)
@@ -180,7 +181,7 @@ class Compartments:
     def plan(
         cls, flows: Iterable[FlowSetup], relays: Iterable[RelaySetup], *, way: str, player_uid: int
     ) -> Compartments:
-        """Who has one: every side of every flow, and every relay."""
+        """Lists the owners of compartments: every side of every flow, and every relay."""
         users = _Users(way, player_uid)
         made: list[tuple[FlowSetup, Side]] = [(relay, "relay") for relay in relays]
         made += [(flow, side) for flow in flows for side in SIDES]
@@ -220,7 +221,7 @@ class Compartments:
                 shutil.copytree(FIRST_RUNS, one.cache, dirs_exist_ok=True)
 
     def watch(self) -> None:
-        """Ends a compartment whose processes or sockets are too many, or have too much memory."""
+        """Ends a compartment that exceeds its bounds on processes, sockets or memory."""
         used = {one.namespace: [0, 0] for one in self.all}
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit():
@@ -253,7 +254,7 @@ class Compartments:
 
 
 class _Users:
-    """Who the programs of a side are."""
+    """Returns the user of a side's programs."""
 
     def __init__(self, way: str, player_uid: int) -> None:
         self._way, self._other = way, player_uid
@@ -298,8 +299,8 @@ def _as_data(one: Compartment) -> dict[str, object]:
 
 
 def outside(flow: FlowSetup, side: Side) -> list[Path]:
-    """What a side is to find in folders that are hidden from it: where its commands run, what they name, and
-    the programs on its PATH."""
+    """Returns the paths that a side needs in folders that are hidden from it: where its commands run, the
+    files that they name, and the programs on its PATH."""
     package = Path(streamgauge.__file__).parent.parent
     named = [*programs_path().split(os.pathsep), sys.prefix, sys.base_prefix, str(package)]
     texts = [*(line.command for line in flow.commands.get(side, ())), *flow.environment.values()]
@@ -320,8 +321,8 @@ def outside(flow: FlowSetup, side: Side) -> list[Path]:
 
 
 def _place(path: Path) -> Path | None:
-    """What is shown for a path in a hidden folder: the folder that it is, or is in; a file that lies in the
-    hidden folder itself alone."""
+    """Returns the visible part for a path in a hidden folder: the folder that it is, or is in. A file
+    directly in the hidden folder is visible alone."""
     path = Path(os.path.normpath(path))
     roots = [Path(root) for root in HIDDEN if Path(root) in path.parents]
     if not roots or path == WORK or WORK in path.parents:

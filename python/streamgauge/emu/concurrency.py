@@ -1,16 +1,16 @@
 """Trials that run at the same time, under one hold of the machine's lock.
 
-One trial at a time is the rule, because two disturb each other. Who runs several all the same (`--jobs`)
-holds the lock for his whole run, so that others' trials wait for him, and gives each trial a place among his:
+One trial at a time is the rule, because two disturb each other. A run with several trials at once (`--jobs`)
+holds the lock for its whole duration, so that other runs' trials wait. It gives each of its trials a place:
 
     with machine_lock(say) as lock:
         concurrent = ConcurrentTrials(lock, allowed=4)
         # in up to four threads
         run_trial(scenario, plan, seed, folder, EmuOptions(concurrent=concurrent))
 
-Nothing is shared between them but the processors: each has a sandbox with namespaces, addresses and a /run
-of its own. Whether the processors were enough, each trial's own validity verdict says. The campaign layer
-does all this if `EmuSettings.jobs` is more than 1.
+The trials share nothing but the processors: each has a sandbox with namespaces, addresses and a /run of its
+own. Each trial's own validity verdict shows whether the processors sufficed. The campaign layer does all this
+if `EmuSettings.jobs` is more than 1.
 """
 
 from __future__ import annotations

@@ -39,9 +39,9 @@ LEAD_NS = 300_000_000
 GRACE_S = 2.0
 """How long processes may take to end once asked."""
 WATCH_S = 1.0
-"""How often the scheduler's accounts are read and progress is told."""
+"""The interval at which the scheduler's accounts are read and progress is reported."""
 LIVE_WATCH_S = 0.25
-"""The same of a trial that somebody watches."""
+"""The same for a trial with a viewer."""
 
 
 @dataclass(kw_only=True)
@@ -53,7 +53,8 @@ class _Queue:
     last: Running | None = None
 
     def is_ready(self) -> bool:
-        """Whether the one started last is; one that is not needed, and has ended, makes nobody wait."""
+        """Returns whether the process started last is ready. An unneeded process that has ended delays
+        nothing."""
         if self.last is None or self.last.is_ready():
             return True
         return not self.last.spec.essential and self.last.popen.poll() is not None
@@ -66,7 +67,7 @@ class Conductor:
     request: TrialRequest
     flows: list[FlowSetup]
     relays: list[RelaySetup]
-    #: Between whom packets cross the path.
+    #: The pairs with packets that cross the path.
     pairs: list[PathPair]
     link: Helper
     network: net.Network
@@ -80,7 +81,7 @@ class Conductor:
     endings: list[dict[str, Any]] = field(default_factory=list)
     actions_done: list[dict[str, Any]] = field(default_factory=list)
     _later: dict[str, list[Process]] = field(default_factory=dict)
-    #: Of each flow, the processes whose ends are their sides'.
+    #: For each flow, the processes that end their side when they end.
     _main: dict[str, list[Process]] = field(default_factory=dict)
     _stats: dict[str, Any] | None = None
     _overhearing: Overhearing = field(default_factory=Overhearing)
@@ -101,7 +102,7 @@ class Conductor:
         for helper in witnesses.values():
             helper.end()
         self._end_processes()
-        # What they started and left goes too: it would write on while files are read.
+        # Their children are ended too: they would write while files are read.
         self.compartments.end()
         return {
             "t0_monotonic_ns": self.t0_ns,
@@ -170,8 +171,8 @@ class Conductor:
         return [one]
 
     def _prepare(self) -> None:
-        """Starts what must run before t = 0 and waits until it is ready: relays, then sides at once, the
-        processes of each in their order."""
+        """Starts the processes that must run before t = 0 and waits until they are ready: relays, then sides
+        at once, the processes of each in their order."""
         queues: list[_Queue] = []
         for flow in [*self.relays, *self.flows]:
             processes = adapter_for(flow).processes(flow)
@@ -182,7 +183,7 @@ class Conductor:
             if late := [spec for spec in processes if not spec.early]:
                 self._later[flow.name] = late
             early = [spec for spec in processes if spec.early]
-            # A side's first early process stands for its queue, so that sides start in the adapter's order.
+            # A side's first early process represents its queue, so that sides start in the adapter's order.
             for side in dict.fromkeys(spec.side for spec in early):
                 queues.append(_Queue(flow=flow, left=deque(spec for spec in early if spec.side == side)))
         self.tell(say="waiting for servers")
@@ -246,7 +247,7 @@ class Conductor:
         return {"netns": found[0]} if found else {}
 
     def _begin(self, witnesses: Iterable[Helper]) -> None:
-        """Fixes t = 0 and tells everybody who waits for it."""
+        """Fixes t = 0 and reports it to every waiting process."""
         # The two clocks are read as close together as can be: half their distance is the error.
         readings = [(time.monotonic_ns(), time.time_ns(), time.monotonic_ns()) for _ in range(10)]
         first, real, second = min(readings, key=lambda reading: reading[2] - reading[0])
@@ -264,7 +265,7 @@ class Conductor:
         self.link.expect("started")
 
     def _play(self) -> None:
-        """Starts players, does actions, watches everything, until the link says that the trial is over."""
+        """Starts players, does actions, watches everything, until the link reports the end of the trial."""
         due: list[tuple[int, int, str, FlowSetup]] = []
         for number, flow in enumerate(self.flows):
             if flow.name in self._later:
@@ -299,7 +300,7 @@ class Conductor:
         selector.close()
 
     def _do(self, what: str, flow: FlowSetup, at_ns: int) -> list[Running]:
-        """Starts a flow's processes, or does an action to it. Returns what was started."""
+        """Starts a flow's processes, or applies an action to it. Returns the started processes."""
         if what == "start":
             return [one for spec in self._later[flow.name] for one in self._start(flow, spec)]
         done_ns = time.monotonic_ns()
@@ -386,7 +387,7 @@ class Conductor:
         }
 
     def _collect(self) -> dict[str, Any]:
-        """What the adapters read from the files of their processes."""
+        """Returns the data that adapters read from the files of their processes."""
         assert self._stats is not None
         found, duration_s = {}, self._stats["duration_s"]
         ended_ns = time.monotonic_ns()
@@ -401,7 +402,7 @@ class Conductor:
             )
             missing = [side for side in SIDES if side not in begun and flow.name in self._later]
             if missing and flow.start_ns >= duration_s * 1e9:
-                collected = Collected()  # the trial was over before its time came
+                collected = Collected()  # the trial was over before its time
             elif missing:
                 collected = Collected(faults=[f"its {missing[0]} was never started"])
             else:

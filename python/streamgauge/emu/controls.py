@@ -1,8 +1,8 @@
 """Congestion controls that the kernel lacks: BPF programs of ours or of the user's, registered for one trial.
 
-``streamgauge-engine bpf-cc`` registers one under a name of the trial's own and holds it; the kernel takes it
-back when that process ends, however it does. The kernel's own goes first where it is there. Registering needs
-root's rights over the machine, which no user namespace gives.
+``streamgauge-engine bpf-cc`` registers one under a name of the trial's own and holds it. The kernel removes
+it when that process ends, in any way. The kernel's own control has precedence if it exists. Registration
+needs root's rights over the machine, which no user namespace gives.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _PROBE_S = 20.0
 
 
 def available() -> list[str]:
-    """The controls that the kernel has now, without those of running trials; empty if it does not say."""
+    """Returns the controls that the kernel has now, without those of running trials; empty without a list."""
     return [name for name in kernel_congestion_controls() if not name.startswith(_PREFIX)]
 
 
@@ -43,7 +43,7 @@ def kernel_name(control: str) -> str:
 
 
 def names(controls: Iterable[str]) -> dict[str, str]:
-    """What must be registered for these controls: Linux name, or object, to the name of this trial's own."""
+    """Returns the controls to register: Linux name, or object, to the name of this trial's own."""
     has = available()
     wanted = sorted(set(controls))
     ours = [name for name in wanted if (name in OWN and name not in has) or bpf_object(name) is not None]
@@ -51,7 +51,7 @@ def names(controls: Iterable[str]) -> dict[str, str]:
 
 
 def origin(control: str, registered: Mapping[str, str]) -> str:
-    """Whose the control of a trial is: "bpf" if it is our program, else "kernel"."""
+    """Returns the origin of a trial's control: "bpf" if it is our program, else "kernel"."""
     return "bpf" if control in registered else "kernel"
 
 
@@ -101,7 +101,8 @@ def _command(engine: str, control: str, name: str) -> list[str]:
 
 
 def lacking(control: str, way: str) -> str | None:
-    """Why a trial that way cannot have `control`, with the remedy; None if it can or nothing says."""
+    """Returns the reason for which a trial of that way cannot have `control`, with the remedy. None if it
+    can, or if nothing is known."""
     has = available()
     if bpf_object(control) is not None:
         return why_not(control, way)
@@ -123,7 +124,8 @@ def check(who: str, control: str, way: str) -> None:
 
 
 def register(registered: Mapping[str, str], *, engine: str, logs: Path) -> list[Helper]:
-    """Registers what `names` said; each is there until its process ends. Raises as `Helper` does."""
+    """Registers the controls that `names` returned; each exists until its process ends. Raises as `Helper`
+    does."""
     loaders = []
     for control, name in registered.items():
         command = _command(engine, control, name)
@@ -135,5 +137,5 @@ def register(registered: Mapping[str, str], *, engine: str, logs: Path) -> list[
 
 
 def by_linux_name(name: str | None, registered: Mapping[str, str]) -> str | None:
-    """The Linux name of what the kernel calls `name` in this trial."""
+    """Returns the Linux name in this trial of the kernel's control `name`."""
     return next((control for control, own in registered.items() if own == name), name)

@@ -1,4 +1,4 @@
-"""What this machine can do for emu, why not, and what to do about it."""
+"""The parts of emu that work on this machine, and for each other part the reason and the remedy."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FREE_BYTES = 2_000_000_000
 CORES = 2
 _PROBE_S = 20.0
 _LIBRARIES = {"libelf.so": "libelf1", "libz.so": "zlib1g"}
-"""What streamgauge-engine is linked with beside the C library, and Debian's packages that have it."""
+"""The libraries of streamgauge-engine beside the C library, and Debian's packages that have them."""
 
 TOOLS = (
     Program(name="ip", packages="iproute2", purpose="links, addresses and routes", version=["-V"]),
@@ -62,15 +62,15 @@ class Finding:
 
     id: str
     ok: bool
-    #: What it is, with what was found.
+    #: Its description, with the version that was found.
     what: str
-    #: Why it is not there, and what that means; empty if it is there.
+    #: The reason for which it is missing, and the consequence; empty if it is there.
     why: str = ""
-    #: What to do; empty if there is nothing to do.
+    #: The remedy; empty if it is there.
     remedy: str = ""
     #: Whether emu cannot run at all without it.
     needed: bool = False
-    #: Debian's packages that bring what is missing, with spaces between; empty if none does.
+    #: Debian's packages with the missing parts, with spaces between; empty if there are none.
     packages: str = ""
 
 
@@ -296,15 +296,15 @@ def _mlock() -> Finding:
 
 
 def _as_root(capability: str) -> str:
-    """How to come by what root outside containers may."""
+    """Returns the remedy for rights that root has outside containers."""
     if os.geteuid() != 0:
         return "run as root"
     return f"in a container give it {_cap_add(capability)}, or --privileged"
 
 
 def programs() -> list[Program]:
-    """What clips and the systems that ship need, each once, with all that it is for. A program of which
-    systems want different parts (GStreamer's elements) is there once for each `Program.id`."""
+    """Returns the programs that clips and our systems need, each once, with all their uses. A program with
+    different parts for different systems (GStreamer's elements) is there once for each `Program.id`."""
     found: dict[str, Program] = {}
     for one in (ENCODER, *(program for adapter in ADAPTERS.values() for program in adapter.programs)):
         first = found.get(one.id or one.name)
@@ -470,7 +470,8 @@ def _disk() -> Finding:
 
 
 def _reachable() -> Finding:
-    """Whether players, who run as another user in root's way, and other users can read what they need."""
+    """Checks whether players, which run as another user in root's way, and other users can read the files
+    that they need."""
     python, package = Path(sys.executable).resolve(), Path(streamgauge.__file__).parent
     ours = "the checkout and its venv" if remedies.in_checkout() else "the venv"
     closed = [str(path) for path in (python, package) if not _open_to_all(path)]

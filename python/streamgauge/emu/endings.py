@@ -1,9 +1,9 @@
-"""Processes of a flow that ended before the trial did: which of them harmed it.
+"""Processes of a flow that ended before the trial did, and the harm of each.
 
-``measured`` has "endings", those that ended by themselves, in order: "flow", "side", "name", "at_s", "status"
-(as `subprocess.Popen.returncode` has it), "how" in words, "may_end", whether their adapter expects it,
-"essential", whether the trial is worth nothing without it, and "is_main", whether its end is its side's;
-"actions", what the scenario did to the flows: "flow", "action", "at_s"; and "first_packets_s" by flow.
+``measured`` has "endings", the processes that ended by themselves, in order: "flow", "side", "name", "at_s",
+"status" (as in `subprocess.Popen.returncode`), "how" in words, "may_end", whether their adapter expects it,
+"essential", whether the trial is void without it, and "is_main", whether its end is its side's. It also has
+"actions", the scenario's actions on the flows: "flow", "action", "at_s"; and "first_packets_s" by flow.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ Ending = Mapping[str, Any]
 
 
 def deaths(measured: Mapping[str, Any]) -> list[str]:
-    """A sentence for each process whose end harmed the trial; a relay's "flow" is its own name. No harm is
-    done by
+    """Returns a sentence for each process with a harmful end; a relay's "flow" is its own name. No
+    harm is done by
 
     - one that is not essential;
-    - one whose adapter lets it end, with status 0;
-    - one whose flow the scenario had stopped: nothing more is expected of it, and a server may well say by
-      its status, or find by SIGPIPE, that its player has gone;
+    - one that may end by its adapter, with status 0;
+    - one with a flow that the scenario had stopped: nothing more is expected of it, and a server may well end
+      with an error, or by SIGPIPE, after its player left;
     - a server that ends with status 0 when its flow has begun, if its player ends by itself with status 0
-      too, before it or after it: it had sent all that there was to send.
+      too, before it or after it: it had sent everything.
     """
     stopped = stopped_s(measured)
     faults = []
@@ -44,7 +44,8 @@ def deaths(measured: Mapping[str, Any]) -> list[str]:
 
 
 def _harm(one: Ending, measured: Mapping[str, Any]) -> str | None:
-    """What makes an end a death, to follow how and when; None if nothing does."""
+    """Returns the criterion that makes an end a death, to precede the manner and the time; None if there is
+    none."""
     if one["side"] == "relay":
         return f"; see logs/{one['flow']}-relay-*"
     if one["side"] != "server" or one["status"] != 0:

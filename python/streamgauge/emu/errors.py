@@ -1,4 +1,4 @@
-"""What can go wrong with a trial after it has started."""
+"""Errors of a trial after it has started."""
 
 from __future__ import annotations
 

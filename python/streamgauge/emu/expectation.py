@@ -1,4 +1,4 @@
-"""What a trial's plan lets one expect, and where the counts of a trial disagree with each other."""
+"""Expectations from a trial's plan, and disagreements between the counts of a trial."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ HARM = {
     "checksum_errors": ("Udp.InCsumErrors", "Tcp.InCsumErrors", "Icmp.InCsumErrors"),
     "reassembly_failed": ("Ip.ReasmFails",),
 }
-"""What a host counts of packets that the path harmed: (counters of /proc/net/snmp). Not Tcp.InErrs: that
-counts a second SYN-ACK too, which comes where the first was lost and both ends repeated."""
+"""A host's counters of packets that the path harmed: (counters of /proc/net/snmp). Not Tcp.InErrs: that
+counts a second SYN-ACK too, which arrives where the first was lost and both ends repeated."""
 
 
 REFUSED = (
@@ -61,11 +61,12 @@ REFUSED = (
     "TcpExt.TCPOFODrop",
 )
 """Sound segments of TCP that a host threw away, to have them sent again: too old by their timestamps
-(RFC 7323 section 5.3), which comes of reordering, or no room."""
+(RFC 7323 section 5.3), after reordering, or without room."""
 
 
 def host(counters: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
-    """What the hosts at each end did beside delivering, by the kernel's counters; as sim has it."""
+    """Returns the counts of the hosts at each end beside delivery, from the kernel's counters; as sim has
+    them."""
     found = {}
     for name, ends in (("server", ("server", "cross")), ("player", ("client",))):
         values = [counters[end] for end in ends if end in counters]
@@ -77,14 +78,15 @@ def host(counters: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]
 
 
 def ring_counts(plan: Mapping[str, Any], link: Mapping[str, Any]) -> list[str]:
-    """Disagreements between the rings' counts and the account of the stages, a sentence each.
+    """Lists disagreements between the rings' counts and the account of the stages, a sentence each.
 
-    What entered the rings is what entered the first stages; that and what stages made was sent, unless it was
-    dropped or is held.
+    The packets that entered the rings are those that entered the first stages. These and the ones that stages
+    made were sent, unless they were dropped or are held.
     """
     faults = []
     names = [(one["name"], code) for code, one in enumerate(counted(plan))] + [("other", OTHER)]
-    # Per flow and direction, what stayed in some stage, dropped there or held at the end, less what it made.
+    # Per flow and direction, the packets that stayed in some stage, dropped there or held at the end, less
+    # the ones that it made.
     gone: dict[tuple[str, str], int] = {}
     for row in link["balance"]:
         key = (row["flow"], row["direction"])
@@ -105,10 +107,11 @@ def ring_counts(plan: Mapping[str, Any], link: Mapping[str, Any]) -> list[str]:
 
 
 def strangers(plan: Mapping[str, Any], link: Mapping[str, Any]) -> list[str]:
-    """Packets of the path that have the addresses of no flow and no relay, a sentence for each direction.
+    """Lists packets of the path that have the addresses of no flow and no relay, a sentence for each
+    direction.
 
-    They take part of the link, and no flow is charged with them: such as ICMP errors of an end to packets
-    whose time to live a program has set too low.
+    They take part of the link, and count for no flow: such as ICMP errors of an end to packets with a time to
+    live that a program has set too low.
     """
     found = ((direction, _ring(plan, link["entered"], OTHER, direction)) for direction in ("down", "up"))
     return [
@@ -139,7 +142,7 @@ def witnesses(plan: Mapping[str, Any], measured: Mapping[str, Any]) -> list[str]
         for end, direction in ((sender, "down"), ("client", "up")):
             took = _ring(plan, link["entered"], name, direction)
             went = _seen(seen[end], name, "tx_packets")
-            # More went than was taken in: what is sent past the trial's end is nobody's.
+            # More left than was taken in: packets that are sent past the trial's end count for no flow.
             if went < took:
                 faults.append(
                     f"flow {name}: the {end}'s interface sent {went} packets, the emulator says that "
@@ -149,7 +152,8 @@ def witnesses(plan: Mapping[str, Any], measured: Mapping[str, Any]) -> list[str]
 
 
 def sides(plan: Mapping[str, Any], measured: Mapping[str, Any]) -> list[str]:
-    """Disagreements between what the sides' own interfaces received and what the emulator says it sent."""
+    """Lists disagreements between the received packets of the sides' own interfaces and the emulator's sent
+    ones."""
     faults = []
     for name, side in measured.get("sides", {}).items():
         direction = "down" if side["end"] == "client" else "up"
@@ -166,7 +170,7 @@ def sides(plan: Mapping[str, Any], measured: Mapping[str, Any]) -> list[str]:
 
 
 def veths(measured: Mapping[str, Any]) -> list[str]:
-    """Disagreements between what the ends' interfaces received and what the emulator says it sent."""
+    """Lists disagreements between the ends' received packets and the emulator's sent ones."""
     faults = []
     left = measured["link"]["left"]
     for end, direction in (("client", "down"), ("server", "up")):
@@ -186,7 +190,7 @@ def _seen(witness: Mapping[str, Any], flow: str, key: str) -> int:
 
 
 def is_paced(flow: Mapping[str, Any]) -> bool:
-    """Whether a flow sends at a constant rate, whatever becomes of it."""
+    """Returns whether a flow sends at a constant rate, in any conditions."""
     return _paced(flow) is not None
 
 
@@ -231,7 +235,7 @@ def paced_packets(flow: Mapping[str, Any], duration_s: float) -> float:
 
 
 def acknowledged_bytes(measured: Mapping[str, Any], flow: str) -> int:
-    """What the flow's player has acknowledged in all, as the sender's kernel saw it at the end."""
+    """Returns all bytes that the flow's player has acknowledged, by the sender's kernel at the end."""
     return sum(int(one["acked_bytes"]) for one in measured["tcp_connections"] if one["flow"] == flow)
 
 

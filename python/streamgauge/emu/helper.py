@@ -60,7 +60,7 @@ class Helper:
             self.popen.stdin.flush()
 
     def poll(self) -> dict[str, Any] | None:
-        """The next answer if there is one. Raises what the helper reports as an error, or its death."""
+        """Returns the next answer if there is one. Raises an error that the helper reports, or its death."""
         while b"\n" not in self._buffer:
             try:
                 more = os.read(self.descriptor, 1 << 20)

@@ -1,4 +1,4 @@
-"""Who has the lock that another process waits for: its number, its command, since when it runs."""
+"""The process with the lock that another process waits for: its number, its command, its start."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _LONGEST = 60
 
 
 class Waiting(str):
-    """Words that say what is waited for while nothing goes on: of such time no rest can be told."""
+    """The reason for a wait without progress: no remaining time can be given for it."""
 
     __slots__ = ()
 
 
 def holder_in_words(descriptor: int) -> str:
-    """``process 4242, 'streamgauge run my.yaml', which began at 13:05:22``, of the file's flock.
+    """Returns ``process 4242, 'streamgauge run my.yaml', which began at 13:05:22``, for the file's flock.
 
-    As much of it as /proc tells: empty in a container that does not see the holder.
+    It contains as much as /proc shows: it is empty in a container that does not see the holder.
     """
     pid = _holder(descriptor)
     if pid is None:
@@ -30,7 +30,7 @@ def holder_in_words(descriptor: int) -> str:
     try:
         command, began = _command(pid), _began(pid)
     except (OSError, ValueError, IndexError):
-        # The lock goes with the last process that inherited it, a moment after the one that took it.
+        # The lock ends with the last process that inherited it, a moment after the one that took it.
         return f"process {pid}, which has ended and whose sandbox is about to"
     return f"process {pid}, '{command}', which began at {_clock(began)}"
 
@@ -48,7 +48,8 @@ def _holder(descriptor: int) -> int | None:
 
 
 def _command(pid: int) -> str:
-    """As it was typed, as far as that can be told: without the interpreter and where the program lies."""
+    """Returns the command as it was typed, as far as possible: without the interpreter and the program's
+    folder."""
     parts = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")[:-1]
     if not parts:
         raise ValueError("a process that is gone has no command")

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class TrialMachine(Protocol):
-    """Where a trial runs. What it cannot do it says by CannotRunError, before anything starts."""
+    """The machine of a trial. It raises CannotRunError for an unsupported trial, before anything starts."""
 
     def check(self, flows: Sequence[FlowSetup], relays: Sequence[RelaySetup]) -> None:
         """Whether it has the programs and the TCP that these need."""
@@ -49,11 +49,11 @@ class TrialMachine(Protocol):
     def run(
         self, request: TrialRequest, seed: int, turn: TrialSlot, listen: Callable[[Mapping[str, Any]], None]
     ) -> dict[str, Any]:
-        """Runs it; what the worker measured. Files are in the request's directory."""
+        """Runs the trial and returns the worker's measurements. Files are in the request's directory."""
         ...
 
     def provenance(self, request: TrialRequest, started_at: float) -> dict[str, Any]:
-        """What it is."""
+        """The machine's description."""
         ...
 
 

@@ -1,4 +1,5 @@
-"""What TCP could hand to a program: the bytes that the path delivered in order, from a connection's first.
+"""The bytes that TCP could give to a program: those that the path delivered in order, from a connection's
+first.
 
 Bytes above a hole wait in the host's kernel until it is filled (RFC 9293 section 3.10.7.4), which need not
 happen within the trial: the path delivered them, and no program has seen them.
@@ -13,14 +14,14 @@ _STREAM = ["flow", "connection"]
 
 
 def in_order_bytes(sent: pl.DataFrame, arrived: pl.DataFrame, counted: pl.Expr) -> pl.DataFrame:
-    """For each flow the payload bytes that reached the player in order, each once.
+    """Returns for each flow the payload bytes that reached the player in order, each once.
 
     Args:
         sent: a row for each TCP packet that was sent down: `pkt` (ascending as they were sent), `flow`,
-            `connection` (of the flow), `seq`, `payload_bytes`, and what `counted` asks for. Records before
+            `connection` (of the flow), `seq`, `payload_bytes`, and the columns of `counted`. Records before
             packets/3 have `hash` (of addresses and ports) in place of `connection`.
-        arrived: `pkt` of those that arrived whole and sound.
-        counted: which of the packets' bytes count; a byte is what the first packet with it says.
+        arrived: `pkt` of those that arrived complete and sound.
+        counted: the packets with bytes that count; the first packet with a byte decides.
 
     Returns:
         `flow` and `bytes`, without flows that got none.
@@ -46,7 +47,7 @@ def _segments(sent: pl.DataFrame) -> pl.DataFrame:
 
 
 def _placed(sent: pl.DataFrame, stream: list[str]) -> pl.DataFrame:
-    """With `begin` and `end` in the bytes of its `stream`, whose columns those are."""
+    """Adds `begin` and `end` in the bytes of its `stream`, which has those columns."""
     # Neighbours are less than half the sequence space apart (section 3.4).
     apart = pl.col("seq").cast(pl.Int64).diff().over(stream)
     step = (apart + _MODULUS + _MODULUS // 2) % _MODULUS - _MODULUS // 2
@@ -59,10 +60,10 @@ def _placed(sent: pl.DataFrame, stream: list[str]) -> pl.DataFrame:
 
 
 def _told_apart(sent: pl.DataFrame) -> pl.DataFrame:
-    """As `_placed`, of a record that tells addresses and ports alone, with each packet's `connection`.
+    """Does as `_placed` for a record with addresses and ports alone, and adds each packet's `connection`.
 
-    Ports may serve one connection after another. A sender leaves out nothing and repeats only what it sent,
-    so what touches nothing that was sent before begins another.
+    Ports may serve one connection after another. A sender leaves out nothing and repeats only sent bytes.
+    Therefore a segment that touches no earlier one begins another connection.
     """
     ports = ["flow", "hash"]
     apart = (pl.col("begin") > pl.col("top")) | (pl.col("end") < pl.col("bottom"))

@@ -1,4 +1,4 @@
-"""The worker's side of a sandbox: where it works, and what it says to `sandbox.run_worker`."""
+"""The worker's side of a sandbox: its folder, and its messages to `sandbox.run_worker`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WORK = Path("/run/streamgauge")
 """On the sandbox's own tmpfs: gone with it."""
 
 FIRST_RUNS = Path("/var/cache/streamgauge")
-"""What programs make for themselves at their first start, in a virtual machine, which made it already."""
+"""The files that programs make at their first start, in a virtual machine, which has made them already."""
 
 
 def tell(**words: Any) -> None:
@@ -24,7 +24,7 @@ def tell(**words: Any) -> None:
 
 
 def answer(work: Callable[[], dict[str, Any]], folder: str) -> int:
-    """Does `work`, which writes to `folder`, and says how it ended. Returns the exit status."""
+    """Does `work`, which writes to `folder`, and reports the outcome. Returns the exit status."""
     try:
         tell(done=work())
     except StreamGaugeError as error:

@@ -1,7 +1,7 @@
 """One run of emu trials at a time per machine: two would steal each other's processor time.
 
-An advisory lock on a file that all users share. The kernel frees it when the last descriptor goes: the
-launcher's, and that of the sandbox's first process, so that the next trial begins after the sandbox is gone.
+An advisory lock on a file that all users share. The kernel frees it with its last descriptor: the launcher's,
+and that of the sandbox's first process, so that the next trial begins after the sandbox is gone.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _links_file() -> Path:
 
 @contextmanager
 def link_lock() -> Iterator[None]:
-    """Shows a trial that a link is at work beside it. Links share it, and wait for nobody."""
+    """Shows a trial that a link is active beside it. Links share it, and wait for no other process."""
     descriptor = _open(_links_file())
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH)
@@ -55,7 +55,8 @@ def address_lock() -> Iterator[None]:
 
 @contextmanager
 def machine_lock(say: Callable[[str], None]) -> Iterator[int]:
-    """Holds the lock; gives the descriptor. While another has it, `say` is told who, in `Waiting` words."""
+    """Holds the lock; gives the descriptor. While another process has it, `say` gets its description, in
+    `Waiting` words."""
     descriptor = _open(lock_file())
     try:
         began, told = time.monotonic(), -_SAY_EVERY_S
@@ -88,7 +89,7 @@ def is_locked() -> bool:
 
 
 def _is_held(file: Path, against: int) -> bool:
-    """Whether somebody holds the file's lock so that `against` cannot be had."""
+    """Returns whether another process holds the file's lock in a way that excludes `against`."""
     try:
         descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

@@ -15,9 +15,9 @@ KEPT_LOG_BYTES = 20_000_000
 """A larger file that a process leaves is cut in the trial's logs."""
 KEPT_GB = 1
 KEPT_BYTES = KEPT_GB * 1_000_000_000
-"""Of all files of a trial; further ones are left out."""
+"""Limit for all files of a trial; further ones are left out."""
 LONGEST_NAME_BYTES = 200
-"""Of a log's name; file systems take 255 bytes, and a name that is written anew needs a few more."""
+"""Limit for a log's name; file systems take 255 bytes, and a name that is written anew needs a few more."""
 LEFT_OUT_FILE = "left-out.txt"
 """The log that lists what is not in the others."""
 MOST_TOLD = 100
@@ -25,9 +25,9 @@ MOST_TOLD = 100
 
 
 def keep_logs(flows: Iterable[FlowSetup], logs: Path) -> list[str]:
-    """Copies what the processes of flows and relays left into the folder `logs`.
+    """Copies the logs of the processes of flows and relays into the folder `logs`.
 
-    Returns what is cut, renamed or left out, a sentence each, which `LEFT_OUT_FILE` has too.
+    Returns a sentence for each log that is cut, renamed or left out, which `LEFT_OUT_FILE` has too.
 
     Raises OSError if a log cannot be written.
     """

@@ -1,10 +1,10 @@
 """The sandbox's network: namespaces for the two ends and the router, veths, addresses, routes, settings.
 
-Server and client sit on one layer-2 segment that runs through the emulator in the router's namespace, so
+Server and client are on one layer-2 segment that runs through the emulator in the router's namespace, so
 neighbours are static and the router has no addresses. Every flow has its own pair of addresses, with a route
-at each end that names the source, so that a packet's flow is known by its addresses alone. A relay is at home
-in the namespace of the end that it is at, where it and the flows' ends reach each other by addresses of their
-own host; at the other end its address stands in for those behind it.
+at each end that names the source, so that the addresses alone identify a packet's flow. A relay is at home in
+the namespace of its end, where it and the flows' ends reach each other by addresses of their own host. At the
+other end its address represents the ones behind it.
 """
 
 from __future__ import annotations
@@ -53,9 +53,10 @@ SYSCTLS: dict[str, str] = {
     "net.ipv4.tcp_slow_start_after_idle": "1",
     "net.ipv4.tcp_moderate_rcvbuf": "1",
     "net.ipv4.tcp_mtu_probing": "0",
-    # A router on the path may cut up what it cannot carry, as in sim; with discovery on it would drop it.
+    # A router on the path may fragment a packet that is too large, as in sim; with discovery on it would drop
+    # it.
     "net.ipv4.ip_no_pmtu_disc": "1",
-    # RTSP has its port, 554, also where nobody has privileges.
+    # RTSP has its port, 554, also without privileges.
     "net.ipv4.ip_unprivileged_port_start": "0",
     "net.ipv4.ip_local_port_range": "32768 60999",
 }
@@ -68,20 +69,20 @@ FORWARDING = (
         for name in ("send_redirects", "rp_filter", "proxy_arp", "accept_source_route")
     ),
 )
-"""Of an end that sides are joined to, below net/ipv4. A new network has the machine's own settings for all
-interfaces, which may be loose: then a port's strict filter of sources is void."""
+"""Settings of an end that sides are joined to, below net/ipv4. A new network has the machine's own settings
+for all interfaces, which may be loose: then a port's strict filter of sources is void."""
 PORT = (("rp_filter", "1"), ("proxy_arp", "0"), ("proxy_arp_pvlan", "0"), ("accept_local", "0"))
-"""Of each port of an end, below net/ipv4/conf: only a side's own address comes in, and it learns of no other
-side's."""
+"""Settings of each port of an end, below net/ipv4/conf: it accepts a side's own address alone, and shows
+no other side's."""
 PORT_MAC, SIDE_MAC = "02:00:00:00:00:01", "02:00:00:00:00:02"
-"""Of every pair of veths between an end and a side: at the end, and at the side."""
+"""The addresses of every pair of veths between an end and a side: at the end, and at the side."""
 OFFLOADS_OFF = [part for name in ("tso", "gso", "gro", "tx", "rx", "sg") for part in (name, "off")]
 """With them on, loss and queue limits would act on super-packets of 64 kB."""
 
 
 @dataclass
 class Network:
-    """What was built, as the record's provenance shows it."""
+    """The network that was built, for the record's provenance."""
 
     namespaces: list[str] = field(default_factory=list)
     mac: dict[str, str] = field(default_factory=dict)
@@ -108,7 +109,7 @@ def _failed(command: Sequence[str], said: str) -> TrialBrokenError:
 
 
 def run(command: Sequence[str], *, stdin: str | None = None) -> str:
-    """Runs a tool and returns what it printed; TrialBrokenError with its words if it fails."""
+    """Runs a tool and returns its output. Raises TrialBrokenError with the tool's message if it fails."""
     done = subprocess.run(
         command, input=stdin, capture_output=True, encoding="utf-8", errors="replace", check=False
     )
@@ -127,8 +128,8 @@ def build(
 ) -> Network:
     """Makes the namespaces and everything in them.
 
-    `flows` and `relays` have their addresses; `own_controls` names what was registered for this trial. The
-    `compartments` of the flows' sides have been made.
+    `flows` and `relays` have their addresses; `own_controls` names the controls that were registered for this
+    trial. The `compartments` of the flows' sides have been made.
     """
     registered = own_controls or {}
     if (count := len(flows) + len(relays)) > MOST_FLOWS:
@@ -191,8 +192,8 @@ def _join(
 ) -> None:
     """Joins the sides' networks to those of the ends, each by a pair of veths.
 
-    An end forwards: out of a side only what has that side's address as source, since the way back to it is
-    held against the interface that it came from (rp_filter). A side has a way to its peer and to nobody else.
+    An end forwards a packet from a side only with that side's address as source, since the kernel compares
+    the way back to it with the interface of its arrival (rp_filter). A side has a way to its peer alone.
     """
     joined: dict[Namespace, list[Compartment]] = {}
     for one in compartments:
@@ -257,9 +258,10 @@ def routes(
     flow: FlowSetup | None = None,
     registered: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterable[str]:
-    """Lines of ``ip -batch`` for one address pair at one end: of a flow, with what its plan says of TCP.
+    """Returns lines of ``ip -batch`` for one address pair at one end: of a flow, with its plan's settings of
+    TCP.
 
-    `registered` is what `controls.names` said.
+    `registered` is the result of `controls.names`.
     """
     yield f"address add {own}/32 dev {END_INTERFACE}"
     yield f"neighbour replace {peer} lladdr {peer_mac} dev {END_INTERFACE} nud permanent"
@@ -273,8 +275,8 @@ def _relayed(
     mac: Mapping[str, str],
     registered: Mapping[str, str],
 ) -> Iterable[str]:
-    """Lines of ``ip -batch`` for a flow that goes through a relay, at one end. What the flow's end there and
-    the relay exchange stays in their namespace, whose addresses both have."""
+    """Returns lines of ``ip -batch`` for a flow through a relay, at one end. The exchange of the flow's end
+    there and the relay stays in their namespace, which has the addresses of both."""
     own, other = flow.server_ip, flow.player_ip
     if end == flow.playing_namespace:
         own, other = other, own
@@ -303,7 +305,7 @@ def _route(own: str, peer: str, flow: FlowSetup | None, registered: Mapping[str,
         if tcp["ecn"]:
             # Asks for ECN; the other end agrees, as tcp_ecn is 2.
             route += " features ecn"
-        # The rest is said of our own machines alone.
+        # The other settings are for our own machines alone.
         if tcp.get("mss", FULL_PAYLOAD) != FULL_PAYLOAD:
             route += f" advmss {tcp['mss'] + TIMESTAMPS_OPTION_BYTES}"
         if tcp.get("initial_window", INITIAL_WINDOW) != INITIAL_WINDOW:
@@ -323,7 +325,7 @@ def inside(namespace: str, engine: str) -> list[str]:
 
 
 def sysctl_files() -> dict[str, str]:
-    """What every network is pinned to, by file below /proc/sys."""
+    """Returns the settings of every network, by file below /proc/sys."""
     return {_path(name): value for name, value in {**dict.fromkeys(IPV6_OFF, "1"), **SYSCTLS}.items()}
 
 
@@ -332,7 +334,7 @@ IPV6_OFF = ("net.ipv6.conf.all.disable_ipv6", "net.ipv6.conf.default.disable_ipv
 
 
 def _settings(namespace: str, engine: str) -> dict[str, str]:
-    """Pins what a trial depends on and reads it back."""
+    """Sets the values that a trial depends on and reads them back."""
     wanted = dict(SYSCTLS)
     script = "".join(
         f"[ ! -e /proc/sys/{_path(name)} ] || echo 1 > /proc/sys/{_path(name)}\n" for name in IPV6_OFF
@@ -348,7 +350,7 @@ def _path(name: str) -> str:
 
 
 def offloads_off(namespace: str, interface: str, engine: str) -> None:
-    """Frames on this interface are what they look like."""
+    """Turns offloads off, so that frames on this interface have their size on the wire."""
     run([*inside(namespace, engine), "ethtool", "-K", interface, *OFFLOADS_OFF])
 
 
@@ -359,8 +361,8 @@ def _link(namespace: str) -> dict[str, Any]:
 
 
 def counters(end: str, sides: Sequence[Compartment], engine: str) -> dict[str, int]:
-    """What the networks at an end count by themselves: the end's interface its packets and bytes, all
-    together UDP, TCP and IP counters.
+    """Returns the counts of the networks at an end: the end's interface its packets and bytes, all together
+    UDP, TCP and IP counters.
 
     Names as in /proc/net/snmp and /proc/net/netstat (``Udp.RcvbufErrors``); ``link.rx_packets`` and so on;
     ``sides.tx_dropped``: packets that were lost between the end and its sides.
@@ -383,23 +385,23 @@ COUNTERS = ("snmp", "netstat", "dev")
 
 
 def received_packets(side: Compartment) -> int:
-    """What the interface of a side's own network received."""
+    """Returns the received packets of the interface of a side's own network."""
     return _parse_counters(side.read_net("dev"))["link.rx_packets"]
 
 
 def unread_bytes(side: Compartment) -> dict[str, int]:
-    """What TCP holds ready for programs of a side that they have not read, in bytes by local address."""
+    """Returns the unread bytes that TCP holds for programs of a side, by local address."""
     found: dict[str, int] = {}
     for line in side.read_net("tcp").splitlines()[1:]:
         _, local, _, state, queues, *_ = line.split()
-        if state != "0A":  # whose queue is of connections
+        if state != "0A":  # the queue of a listener is of connections
             address = ".".join(str(octet) for octet in reversed(bytes.fromhex(local.partition(":")[0])))
             found[address] = found.get(address, 0) + int(queues.partition(":")[2], 16)
     return found
 
 
 def _dropped(text: str) -> dict[str, int]:
-    """What each interface of /proc/net/dev could not send."""
+    """Returns the packets that each interface of /proc/net/dev could not send."""
     rows = (line.partition(":") for line in text.splitlines())
     return {
         name.strip(): int(numbers.split()[11])

@@ -20,7 +20,7 @@ def _silent(_line: str) -> None:
 
 
 SPEEDS = (1, 2, 4)
-"""Of a virtual machine's processor, in thousand million instructions a second."""
+"""Speeds of a virtual machine's processor, in 10^9 instructions a second."""
 _FAST = ((20e6, 1), (200e6, 2))
 """Below which rate of the path, in bit/s, which speed carries it."""
 
@@ -34,7 +34,8 @@ class Virtual:
 
     @classmethod
     def of(cls, way: str | None) -> Virtual | None:
-        """Of ``virtual`` or ``virtual:SPEED``; None if `way` is another. CannotRunError for another speed."""
+        """Returns the speed in ``virtual`` or ``virtual:SPEED``; None if `way` is another. Raises
+        CannotRunError for an unknown speed."""
         name, _, speed = (way or "").partition(":")
         if name != "virtual":
             return None
@@ -71,7 +72,7 @@ class EmuOptions:
     way: str | None = None
     #: Keep ``capture.pcapng``.
     capture: bool = False
-    #: Takes a line about what is being waited for.
+    #: Takes a line about the cause of a wait.
     say: Callable[[str], None] = _silent
     #: SCHED_FIFO priority of the emulator where the kernel allows it; None for the normal class.
     fifo_priority: int | None = 50
@@ -83,9 +84,9 @@ class EmuOptions:
     brought: tuple[Path, ...] = ()
     #: A socket on which the emulator shows the trial and takes changes of its path.
     live_fd: int | None = None
-    #: With it: the plan of what was run, from the changes that were made and the trial's length, ns.
+    #: With it: the plan of the finished run, from the changes that were made and the trial's length, ns.
     steered: Callable[[list[dict[str, Any]], int], dict[str, Any]] | None = None
-    #: With it: takes flow, name and value of what players say while they play.
+    #: With it: takes flow, name and value of players' reports while they play.
     player_said: Callable[[str, str, float | None], None] | None = None
     #: Faults for our own mutation tests, by the names of `streamgauge-engine link`.
     sabotage: tuple[str, ...] = ()
@@ -105,7 +106,7 @@ class EmuOptions:
 
     @property
     def chosen_way(self) -> Way:
-        """The way, decided. CannotRunError if root's way is asked for by somebody else."""
+        """The way, decided. Raises CannotRunError if another user than root requests root's way."""
         if self.virtual is not None:
             return "root"  # inside
         if self.way is None:

@@ -1,4 +1,4 @@
-"""What players say while they play, read from their files as they grow: for who watches the trial."""
+"""Reports of players while they play, read from their files as they grow, for a viewer of the trial."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Overhearing"]
 NAMES = ("buffer", "level_changed", "estimate", "stall")
 """The events that are passed on."""
 MOST_BYTES = 65_536
-"""Of a file at a time."""
+"""The bytes of a file that are read at a time."""
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -30,7 +30,7 @@ class Overhearing:
         self._places: dict[tuple[str, str], int] = {}
 
     def heard(self, running: list[Running]) -> Iterator[tuple[str, str, float | None]]:
-        """Flow, name and value of what has been said since the last call."""
+        """Returns flow, name and value of the reports since the last call."""
         for one in running:
             if one.spec.side == "player":
                 for name in (SAID_FILE, EVENTS_FILE):
@@ -57,7 +57,7 @@ class Overhearing:
 
 
 def _read(out: Path, name: str, place: int) -> bytes:
-    """What follows in a regular file of the folder; nothing of anything else."""
+    """Returns the new content of a regular file of the folder; nothing of anything else."""
     try:
         folder = folder_of(out)
     except (FileRefusedError, OSError):

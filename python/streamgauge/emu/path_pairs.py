@@ -1,5 +1,5 @@
-"""Who crosses the path. What goes between an end of a flow and a relay beside it does not, and what a relay
-at the client's side and the servers exchange is counted as the relay's."""
+"""The pairs with packets that cross the path. Packets between an end of a flow and a relay beside it do not
+cross it. Packets between the servers and a relay at the client's side count as the relay's."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Json = Mapping[str, Any]
 class PathPair:
     """Two addresses between which packets cross the path."""
 
-    #: Whose they are by the record: a flow's, or a relay's.
+    #: Their owners in the record: a flow, or a relay.
     name: str
     server_ip: str
     player_ip: str
@@ -37,12 +37,12 @@ def path_pairs(plan: Json) -> list[PathPair]:
 
 
 def counted(plan: Json) -> list[Json]:
-    """What packets of a record may be of, by code: the plan's flows, then its relays."""
+    """Returns the possible owners of a record's packets, by code: the plan's flows, then its relays."""
     return [*plan["flows"], *(plan.get("relays") or ())]
 
 
 def relay_of(plan: Json, flow: Json) -> Json | None:
-    """The relay that a flow of the plan goes through."""
+    """Returns the relay of a flow of the plan."""
     return next((one for one in plan.get("relays") or () if one["name"] == flow.get("via")), None)
 
 
@@ -55,13 +55,14 @@ def crosses(plan: Json, flow: Json) -> bool:
 
 
 def codes(plan: Json) -> list[int]:
-    """By place of a flow in the plan: the code of whom its packets on the path are counted as."""
+    """Returns by place of a flow in the plan the code that its packets on the path count for."""
     names = {one["name"]: code for code, one in enumerate(counted(plan))}
     return [names[flow["name"] if crosses(plan, flow) else flow["via"]] for flow in plan["flows"]]
 
 
 def senders(plan: Json, one: Json) -> list[Json]:
-    """Those of the plan whose TCP sends down across the path under the name of `one`, a flow or a relay.
+    """Returns those of the plan with TCP that sends down across the path under the name of `one`, a flow or a
+    relay.
 
     A relay at the client has its flows' servers at the other end, a flow behind one at the server that relay.
     """

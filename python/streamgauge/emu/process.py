@@ -27,9 +27,9 @@ from streamgauge.systems.player_files import (
 )
 
 FIRST_BYTES = 1 << 20
-"""Of its output, in which the line is looked for by which it is ready."""
+"""The part of its output with the line by which it is ready."""
 LAST_BYTES = 65_536
-"""Of a log, however long, in which the last words are looked for."""
+"""The part of a log of any length that has the last messages."""
 
 
 @dataclass(kw_only=True)
@@ -59,7 +59,7 @@ class Running:
 
     @property
     def place(self) -> str:
-        """What its files and times go by."""
+        """The name of its files and times."""
         return place(self.spec.side, self.spec.name)
 
     @property
@@ -86,20 +86,20 @@ class Running:
                 os.killpg(self.popen.pid, self.spec.stop_signal)
 
     def act(self, what: str) -> None:
-        """Does to it what a scenario asks: ends it, or tells it."""
+        """Applies a scenario's action to it: ends it, or sends it the command."""
         if what == "stop":
             self.stop()
         else:
             self.command({"cmd": what})
 
     def kill(self) -> None:
-        """Ends it and what it started."""
+        """Ends it and its children."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.popen.pid, signal.SIGKILL)
         self.popen.wait()
 
     def is_ready(self) -> bool:
-        """Whether an early process has shown that it is, or nobody waits for it."""
+        """Returns whether an early process has shown that it is ready, or needs no wait."""
         match self.spec.ready:
             case None:
                 return True
@@ -127,7 +127,7 @@ class Running:
                 return file.is_file() and file.stat().st_size > 0
 
     def sign(self) -> str:
-        """What shows that it is ready, in words."""
+        """Returns its sign of readiness, in words."""
         match self.spec.ready:
             case "line":
                 return 'print a line with "event":"ready"'
@@ -161,14 +161,14 @@ class Running:
         self.waited_s = max(self.waited_s, waited / 1e9 - self._before[1])
 
     def baseline(self) -> None:
-        """Starts the scheduler's account afresh: what loading took is no part of the trial."""
+        """Resets the scheduler's account: the time of loading is no part of the trial."""
         self.measure()
         self._before = (self._before[0] + self.cpu_s, self._before[1] + self.waited_s)
         self.cpu_s = self.waited_s = 0.0
 
     def last_words(self) -> str:
         """The last line of its stderr, or of its stdout if that is empty and its own."""
-        # What is ready by a line speaks to us there.
+        # A process that is ready by a line writes to us there.
         for name in ("stderr.log", "stdout.log")[: 1 if self.spec.ready == "line" else 2]:
             try:
                 text = tail_of(self.out, name, LAST_BYTES).decode(errors="replace")
@@ -200,8 +200,8 @@ def _signal(number: int) -> str:
 
 
 def furnish(flow: FlowSetup, spec: Process, owner: int | None) -> None:
-    """Makes a process's folders, copies its helpers and writes its files. `owner` is the user whose folder it
-    is to be, if not this one. The compartment of its side is there."""
+    """Makes a process's folders, copies its helpers and writes its files. `owner` is the user who is to own
+    the folder, if not this one. The compartment of its side is there."""
     out, shared = flow.out(spec.side, spec.name), flow.shared(spec.side)
     helpers = flow.helpers(spec.side, spec.name)
     for folder in (out, shared, helpers):

@@ -1,4 +1,4 @@
-"""What to do about a part that is missing, in a checkout and where a wheel was installed."""
+"""Remedies for a missing part, in a checkout and in an installed wheel."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _NGINX = "nginx-light"
 
 
 def in_checkout() -> bool:
-    """Whether the package lies in a checkout of its sources, where ``make setup`` builds what it needs."""
+    """Returns whether the package is in a checkout of its sources, where ``make setup`` builds its parts."""
     return (Path(streamgauge.__file__).resolve().parents[2] / "scripts" / "setup.sh").is_file()
 
 
 def build() -> str:
-    """How to come by what is built with the package: the native module and streamgauge-engine."""
+    """Returns the remedy for a part that is built with the package: native module or streamgauge-engine."""
     if in_checkout():
         return "run `make setup`"
     return (
@@ -28,16 +28,17 @@ def build() -> str:
 
 
 def install(packages: str, *, alone: bool = True) -> str:
-    """How to come by a program of the system. packages: Debian's, with spaces between. alone: whether it is
-    told beside all else that is missing; otherwise it says who tells that."""
+    """Returns the remedy for a missing program of the system. packages: Debian's, with spaces between. alone:
+    whether no other part is reported; otherwise the text refers to `streamgauge doctor`."""
     rest = "" if alone else "; `streamgauge doctor` ends with one line for all that is missing"
     return f"install it (Debian, Ubuntu: `apt-get install {packages}`{rest})"
 
 
 def install_line(packages: Iterable[str]) -> str | None:
-    """The one line that installs these packages of Debian's; None for none, and where there is no apt-get.
+    """Returns the one line that installs these packages of Debian's; None for none, and where there is no
+    apt-get.
 
-    What is installed as a service and is only a program here, nginx, is kept from running.
+    A package that installs a service and is only a program here, nginx, is kept from running.
     """
     names = sorted({name for some in packages for name in some.split()})
     if not names or shutil.which("apt-get") is None:

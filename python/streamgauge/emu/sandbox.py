@@ -39,19 +39,19 @@ def run_worker(
         job: one line.
         engine: the executable that makes the sandbox.
         way: "root" or "user".
-        lock: descriptor of the machine's lock; it goes along, so that it is held until the sandbox's last
-            process is gone.
+        lock: descriptor of the machine's lock. The sandbox inherits it, so that it is held until the
+            sandbox's last process is gone.
         lifelines: keeps the sandbox's lifeline, so that another thread may end it.
-        listen: takes what the worker says on its way.
+        listen: takes the worker's messages.
         passed_on: further descriptors that the worker has.
 
     Returns:
-        What was done.
+        The worker's result.
 
     Raises:
-        CannotRunError: if the machine refuses the sandbox.
-        TrialBrokenError: if it ended without a last word.
-        StreamGaugeError: what the worker itself failed with.
+        CannotRunError: if the machine cannot make the sandbox.
+        TrialBrokenError: if it ended without a last message.
+        StreamGaugeError: the worker's own error.
     """
     lifelines = lifelines or Lifelines()
     lifeline = lifelines.open()
@@ -75,7 +75,7 @@ def run_worker(
             try:
                 return _converse(sandbox, job, listen)
             finally:
-                # Whatever the reason, nothing inside outlives this line.
+                # For any reason, nothing inside outlives this line.
                 lifelines.close(lifeline)
                 sandbox.wait()
     finally:
@@ -86,7 +86,7 @@ def _converse(
     sandbox: subprocess.Popen[str], job: str, listen: Callable[[Mapping[str, Any]], None]
 ) -> dict[str, Any]:
     assert sandbox.stdin is not None and sandbox.stdout is not None and sandbox.stderr is not None
-    with suppress(BrokenPipeError):  # it says why on stderr
+    with suppress(BrokenPipeError):  # it gives the reason on stderr
         sandbox.stdin.write(job + "\n")
         sandbox.stdin.flush()
     for line in sandbox.stdout:
@@ -106,7 +106,7 @@ def _converse(
 
 
 def as_error(failed: Mapping[str, str]) -> StreamGaugeError:
-    """What a worker failed with (`inside.answer`), as the error to raise."""
+    """Returns a worker's failure (`inside.answer`) as the error to raise."""
     kind = getattr(public_errors, failed["kind"], TrialBrokenError)
     error = kind(failed["message"])
     assert isinstance(error, StreamGaugeError)

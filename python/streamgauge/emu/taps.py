@@ -1,4 +1,4 @@
-"""What the record says of a flow, for the verdict: counted from ``packets.parquet``."""
+"""The record's counts of a flow, for the verdict, from ``packets.parquet``."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ TCP, UDP, SIGNALLING = 0, 1, 3
 def media_delivered(
     directory: Path, plan: Mapping[str, Any], ended_s: Mapping[str, float] | None = None
 ) -> dict[str, dict[str, int]]:
-    """Packets and payload bytes that the path handed to each flow's player as media or cross traffic, sound;
-    to a relay, from its flows' servers. "datagrams" are all of UDP, whatever is in them.
+    """Counts packets and payload bytes that the path gave to each flow's player as media or cross traffic,
+    sound; to a relay, from its flows' servers. "datagrams" are all of UDP, with any content.
 
-    Of a player that ended before the trial (`ended_s`, by flow), until then. A datagram in fragments counts
-    as a packet if all of them came; what the path made twice counts once, and "copies" stand apart. Over
-    TCP bytes count that came in order (see `in_order`); elsewhere each counts once: a retransmission does if
-    what it repeats was lost.
+    If a player ended before the trial (`ended_s`, by flow), the count ends then. A datagram in fragments
+    counts as a packet if all of them arrived. Copies that the path made count once, and "copies" has their
+    number. Over TCP, bytes count that arrived in order (see `in_order`). Elsewhere each counts once: a
+    retransmission does if the first copy was lost.
     """
     down, up = (len(plan["path"][way]) for way in ("down", "up"))
     goes_up = [code for code, flow in enumerate(plan["flows"]) if flow.get("direction") == "up"]
@@ -89,7 +89,7 @@ def _segments(rows: pl.DataFrame) -> pl.DataFrame:
         .group_by("pkt", "stage")
         .agg(pl.col("flow", connection, "seq", "kind").first(), pl.col("payload_bytes").sum())
     )
-    # The stage that cuts one up counts what its first fragment holds.
+    # The stage that fragments one counts the content of its first fragment.
     return at_stage.sort("payload_bytes").group_by("pkt").last()
 
 
@@ -111,12 +111,13 @@ def _whole(arrived: pl.DataFrame) -> pl.DataFrame:
 
 
 def _datagrams(parts: pl.DataFrame) -> pl.DataFrame:
-    """What a host puts together from fragments that arrived, a row for each time that it does or gives up.
+    """Reassembles a host's datagrams from fragments that arrived, a row for each time that it does or gives
+    up.
 
     A packet's copies have its identification, so that a fragment of one completes another (RFC 791 section
-    3.2): in order of arrival each fills its place unless that is taken, and what comes after the datagram is
-    complete begins it anew, as the next `copy`. Not ``complete`` is what waits to the end; ``sound`` what
-    had no corrupted fragment.
+    3.2): in order of arrival each fills its place unless that is taken. A fragment after the datagram is
+    complete begins it anew, as the next `copy`. Rows that wait to the end are not ``complete``; ``sound``
+    rows had no corrupted fragment.
     """
     size = pl.col("ip_bytes").cast(pl.Int64) - 20
     begin = 8 * pl.col("fragment_offset").cast(pl.Int64)
@@ -159,10 +160,11 @@ def _datagrams(parts: pl.DataFrame) -> pl.DataFrame:
 
 
 def harmed(directory: Path, plan: Mapping[str, Any]) -> dict[str, dict[str, int]]:
-    """What the path did that the hosts at each end must notice: per end the most that may be counted there.
+    """Counts the path's actions that the hosts at each end must notice: per end the most that may be counted
+    there.
 
-    ``checksum_errors``: packets that arrived corrupted; ``reassembly_failed``: datagrams of which a fragment
-    is missing, copies of fragments that came when their datagram was complete among them.
+    ``checksum_errors``: packets that arrived corrupted; ``reassembly_failed``: datagrams without one of their
+    fragments, copies of fragments that arrived when their datagram was complete among them.
     """
     down = len(plan["path"]["down"])
     last = {"client": down - 1, "server": down + len(plan["path"]["up"]) - 1}
@@ -184,12 +186,13 @@ def harmed(directory: Path, plan: Mapping[str, Any]) -> dict[str, dict[str, int]
         parts = mine.filter(_parts())
         failed = _datagrams(parts).filter(~pl.col("complete")).height if parts.height else 0
         found[end] = {"checksum_errors": corrupted, "reassembly_failed": failed}
-    # Sources at the router receive what goes up, too.
+    # Sources at the router receive packets that are sent up, too.
     return found | {"cross": found["server"]}
 
 
 def handshakes_repeated(directory: Path, plan: Mapping[str, Any]) -> list[str]:
-    """Flows and relays of which a TCP handshake (or a FIN) was sent again, because a part of it was lost."""
+    """Returns flows and relays with a TCP handshake (or a FIN) that was sent again, because a part of it was
+    lost."""
     again = (
         pl.scan_parquet(directory / "packets.parquet")
         .filter(

@@ -26,7 +26,7 @@ _COLUMNS = (
 
 
 def settings(plan: Mapping[str, Any], directory: Path, end: str) -> dict[str, Any] | None:
-    """What the witness at `end` is told; None where no flow sends."""
+    """Returns the arguments of the witness at `end`; None where no flow sends."""
     if end == "client" and not any(flow.get("direction") == "up" for flow in plan["flows"]):
         return None
     every_ns = plan.get("tcp_sample") or READ_BACK_NS
@@ -34,9 +34,10 @@ def settings(plan: Mapping[str, Any], directory: Path, end: str) -> dict[str, An
 
 
 def connections(directory: Path, registered: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Every connection that the witnesses saw, congestion controls by their Linux names. Removes their files.
+    """Returns every connection that the witnesses saw, congestion controls by their Linux names. Removes
+    their files.
 
-    `registered` is what `controls.names` said.
+    `registered` is the result of `controls.names`.
     """
     found: list[dict[str, Any]] = []
     for file in sorted(directory.glob("tcp-*.json")):

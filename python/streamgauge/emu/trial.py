@@ -1,4 +1,4 @@
-"""The launcher's side of a trial: checks, what runs it, verdict."""
+"""The launcher's side of a trial: checks, its machine, verdict."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def run_trial(
     directory: Path,
     options: EmuOptions | None = None,
 ) -> dict[str, Any]:
-    """Runs one trial for real and leaves packets, events, logs and, if asked for, a capture in `directory`.
+    """Runs one trial for real and leaves packets, events, logs and, if requested, a capture in `directory`.
 
     Returns ``{"validity", "summary", "provenance"}`` for `streamgauge.record.finish_trial`. Raises
     CannotRunError before anything starts if this machine cannot, MediaError if a clip cannot be had,
-    TrialBrokenError if a process of the trial died so that there is no record. Whatever happens, no process
-    and no namespace stays.
+    TrialBrokenError if a process of the trial died so that there is no record. No process and no namespace
+    remains in any case.
     """
     options = options or EmuOptions()
     machine = machine_for(options, plan)
@@ -70,7 +70,7 @@ def run_trial(
     for name in collected:
         collected[name].pop("events")
     measured["collected"] = collected
-    # A system that is not ours has no machine in the plan to ask: its description tells.
+    # A third-party system has no machine in the plan: its description has the data.
     measured["over_tcp"] = {setup.name: rides_on_tcp(setup) for setup in setups}
     measured["over_tcp"] |= {relay.name: planned_tcp(relay.plan) is not None for relay in relays}
     duration_ns = round(measured["link"]["duration_s"] * 1e9)
@@ -104,7 +104,7 @@ def run_trial(
 
 
 def _listener(plan: Mapping[str, Any], options: EmuOptions) -> Callable[[Mapping[str, Any]], None]:
-    """Passes on what the worker says."""
+    """Passes on the worker's messages."""
 
     def listen(words: Mapping[str, Any]) -> None:
         if "say" in words:
@@ -120,7 +120,7 @@ def _listener(plan: Mapping[str, Any], options: EmuOptions) -> Callable[[Mapping
 def _events(
     plan: Mapping[str, Any], measured: Mapping[str, Any], collected: Mapping[str, Any], directory: Path
 ) -> list[dict[str, Any]]:
-    """The events of the trial, in trial time: the link's changes, what the flows' processes said, and the
+    """Returns the events of the trial, in trial time: the link's changes, the processes' reports, and the
     state of their TCP."""
     t0, duration_ns = measured["t0_monotonic_ns"], round(measured["link"]["duration_s"] * 1e9)
     events: list[dict[str, Any]] = []
@@ -129,7 +129,7 @@ def _events(
         events += json.loads(changes.read_text(encoding="utf-8"))
     for name, found in collected.items():
         for event in found["events"]:
-            # What was said before the start, or while processes were being ended, goes to the nearest edge.
+            # Reports before the start, or while processes were being ended, move to the nearest edge.
             at = min(max(event["t_monotonic_ns"] - t0, 0), duration_ns)
             events.append(
                 {"t_ns": at, "flow": name, **{key: event[key] for key in ("name", "value", "unit", "reason")}}
@@ -165,7 +165,8 @@ def _provenance(
 
 
 def _system(request: TrialRequest, flow: Mapping[str, Any], measured: Mapping[str, Any]) -> dict[str, Any]:
-    """What ran a flow or relay of the request, and on which TCP: `None` for a flow that has none."""
+    """Returns the software that ran a flow or relay of the request, and its TCP: `None` for a flow that has
+    none."""
     tcp = planned_tcp(counted(request.plan)[flow["index"]])
     collected = measured["collected"][flow["name"]]
     asked = None if tcp is None else tcp["congestion_control"]

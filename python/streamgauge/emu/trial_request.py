@@ -1,4 +1,4 @@
-"""What the launcher tells the worker: a trial as plain data."""
+"""The launcher's request to the worker: a trial as plain data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from streamgauge.systems.adapter import CommandLine, Side
 WORKER = "streamgauge.emu.worker"
 """The module that takes it, in a sandbox."""
 FIRST_PORT = 6000
-"""Of programs that are told one, above the ports that our own machines have."""
+"""The first port for programs that need one, above the ports of our own machines."""
 PORTS_PER_FLOW = 20
 """Programs that bind every address still do not meet another flow's."""
 
@@ -33,7 +33,7 @@ class TrialRequest:
     flows: list[dict[str, Any]] = field(default_factory=list)
     #: One per relay of the plan: its "name", "index" and "system".
     relays: list[dict[str, Any]] = field(default_factory=list)
-    #: What the plan names, by digest, as `Content.to_json` has it.
+    #: The content that the plan names, by digest, as `Content.to_json` has it.
     contents: dict[str, Any] = field(default_factory=dict)
     #: The socket on which the emulator shows the trial.
     live_fd: int | None = None

@@ -98,7 +98,7 @@ def _as_data(line: CommandLine) -> dict[str, Any]:
 
 
 def _handed(clip: Any, plan: Mapping[str, Any], content: str) -> Path | None:
-    """What a flow is given of its clip (`External.content`)."""
+    """Returns a flow's view of its clip (`External.content`)."""
     match content:
         case "none":
             return None
@@ -161,7 +161,7 @@ def to_request(
 
 
 def planned_controls(flows: Iterable[FlowSetup], relays: Iterable[RelaySetup]) -> list[tuple[str, str]]:
-    """Whose TCP has which congestion control: ``("flow a", "cubic")``."""
+    """Returns the congestion control of each TCP: ``("flow a", "cubic")``."""
     found = []
     for kind, some in (("flow", flows), ("relay", relays)):
         for setup in some:

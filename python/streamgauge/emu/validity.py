@@ -1,6 +1,6 @@
-"""The validity verdict: whether a trial measured what the scenario asks for. It comes before any metric.
+"""The validity verdict: whether a trial measured the scenario's question. It precedes any metric.
 
-Every test has a name, the value measured and the bound it is held against; all are kept, passed or not.
+Every test has a name, the measured value and its bound; all are kept, passed or not.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from streamgauge.systems.tcp import planned_tcp
 SMALLEST_LATENESS_S, LATENESS_OF_RTT = 0.0005, 0.05
 LATE_OVER_SERVICE = 0.001
 CLAMP_HARMLESS_S = 50e-6
-"""What departures themselves may be off by: no arrival read later than that, and none counts."""
+"""The error that departures themselves may have: no arrival read later than that, and none counts."""
 START_S = 0.2
 CLOCK_DRIFT_S = 0.001
 STAMP_AGE_S = 0.001
@@ -28,7 +28,7 @@ CPU_WAIT = 0.10
 """Share of the trial that a flow's process may spend waiting for a processor."""
 PLAYER_COUNT, PLAYER_COUNT_SLACK_PACKETS = 0.01, 5
 PLAYER_BYTES, PLAYER_BYTES_SLACK = 0.01, 65_536
-"""What may lie in socket buffers, or be on its way through them, when the trial ends."""
+"""The data that may be in socket buffers, or on its way through them, when the trial ends."""
 CBR_SENT, CBR_SLACK_PACKETS = 0.02, 2
 ACTION_S = 0.2
 STAMP_OFF_S = 0.0005
@@ -70,7 +70,8 @@ def _percent(share: float) -> str:
 
 
 def verdict(plan: Mapping[str, Any], measured: Mapping[str, Any]) -> dict[str, Any]:
-    """``{"valid", "why", "bounds", "measured"}`` from a plan and what `worker` and `taps` measured."""
+    """Returns ``{"valid", "why", "bounds", "measured"}`` from a plan and the measurements of `worker` and
+    `taps`."""
     found = ValidityVerdict()
     link = measured["link"]
     _conservation(found, plan, link)
@@ -102,10 +103,10 @@ def verdict(plan: Mapping[str, Any], measured: Mapping[str, Any]) -> dict[str, A
 
 
 def link_verdict(plan: Mapping[str, Any], measured: Mapping[str, Any]) -> dict[str, Any]:
-    """`verdict` for a link around somebody's own command: only the link is judged, not what he runs.
+    """Returns the `verdict` for a link around a user's own command: only the link is judged, not the command.
 
     ``measured`` has "link" (the emulator's statistics), "preflight" (None if it was not done),
-    "received_packets" (by end, what its interface counted from the start on) and "conditions".
+    "received_packets" (by end, its interface's count from the start on) and "conditions".
     """
     found = ValidityVerdict()
     link = measured["link"]
@@ -116,8 +117,8 @@ def link_verdict(plan: Mapping[str, Any], measured: Mapping[str, Any]) -> dict[s
     if measured["preflight"] is not None:
         _preflight(found, measured["preflight"])
     ends = {end: {"link.rx_packets": count} for end, count in measured["received_packets"].items()}
-    # What crossed before the start was counted at the ends and not in the record; in an idle namespace,
-    # nothing.
+    # Packets that crossed before the start were counted at the ends and not in the record; in an idle
+    # namespace, none.
     early = link["before_start"]["packets"]
     found.none_of("veths", [] if early else expectation.veths({"link": link, "counters": ends}))
     found.none_of("conditions", _path_conditions(found, measured))
@@ -129,7 +130,7 @@ def link_verdict(plan: Mapping[str, Any], measured: Mapping[str, Any]) -> dict[s
 
 
 def _cost(link: Mapping[str, Any]) -> dict[str, Any]:
-    """What the emulator was given and what it used: no bound, but they explain lateness."""
+    """Records the emulator's resources and their use. They have no bound, but they explain lateness."""
     cost = {
         "cpu_stolen_s": link.get("stolen_s"),
         "emulator_class": link.get("class"),
@@ -147,10 +148,11 @@ def _cost(link: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _conservation(found: ValidityVerdict, plan: Mapping[str, Any], link: Mapping[str, Any]) -> None:
-    """in + made = out + dropped + held per stage and flow; what enters and leaves by the rings' own counts.
+    """Tests in + made = out + dropped + held per stage and flow. Entries and exits are by the rings' own
+    counts.
 
-    The link compares the rows it wrote, stage by stage, with its own account of what it gave to the path and
-    took from it: a row that was never written shows there alone.
+    The link compares the rows it wrote, stage by stage, with its own account of the packets that it gave to
+    the path and took from it: a row that was never written shows there alone.
     """
     faults = [str(line) for line in link["conservation"]]
     for row in link["balance"]:
@@ -166,7 +168,8 @@ def _conservation(found: ValidityVerdict, plan: Mapping[str, Any], link: Mapping
 
 
 def _replay(found: ValidityVerdict, replay: Mapping[str, Any]) -> None:
-    """The path is deterministic: what the emulator recorded must be what a fresh path of the plan does."""
+    """Tests that the path is deterministic: the emulator's record must equal the result of a fresh path of
+    the plan."""
     what = f"{{value}} of {replay['rows']} rows are not what the path does with these arrivals"
     found.at_most("replay", replay["different"], 0, f"{what} ({replay['first']})")
 
@@ -204,7 +207,7 @@ def _lateness(found: ValidityVerdict, plan: Mapping[str, Any], link: Mapping[str
     )
     clamped = link["clamped"]
     found.measured["clamped_count"] = clamped["count"]
-    # In a short trial one packet is more than the share, and a few us harm nobody.
+    # In a short trial one packet is more than the share, and a few us do no harm.
     longest_s = clamped["max_ns"] / 1e9
     clamped_share = clamped["count"] / max(late["count"], 1) if longest_s > CLAMP_HARMLESS_S else 0.0
     found.at_most(
@@ -254,7 +257,7 @@ def _preflight(found: ValidityVerdict, preflight: Mapping[str, Any]) -> None:
 
 
 def _witnesses(found: ValidityVerdict, plan: Mapping[str, Any], measured: Mapping[str, Any]) -> None:
-    """The kernel's own counts at the ends against what the emulator says it delivered."""
+    """Compares the kernel's own counts at the ends with the emulator's deliveries."""
     found.none_of("witness", expectation.witnesses(plan, measured))
     found.none_of("veths", [*expectation.veths(measured), *expectation.sides(plan, measured)])
     faults = []
@@ -324,11 +327,11 @@ def _processes(found: ValidityVerdict, plan: Mapping[str, Any], measured: Mappin
 
 
 def _starts(found: ValidityVerdict, plan: Mapping[str, Any], measured: Mapping[str, Any]) -> None:
-    """When flows began.
+    """Tests the times at which flows began.
 
-    A third-party player counts from its start: what it does until its first packet is its own. Somebody's
-    commands may send nothing at all, as may a flow that was not due before the trial's end. One whose packets
-    all end at a relay has none on the path.
+    A third-party player counts from its start: the time until its first packet is its own. A user's commands
+    may send nothing at all, as may a flow that was not due before the trial's end. A flow with all packets
+    ending at a relay has none on the path.
     """
     started = {one["flow"]: one["started_s"] for one in measured["processes"] if not one["early"]}
     duration_s = measured["link"]["duration_s"]
@@ -356,7 +359,7 @@ def _starts(found: ValidityVerdict, plan: Mapping[str, Any], measured: Mapping[s
 
 
 def _conditions(found: ValidityVerdict, plan: Mapping[str, Any], measured: Mapping[str, Any]) -> None:
-    """What the scenario sets in motion must have taken effect."""
+    """Tests that the scenario's actions took effect."""
     faults: list[str] = []
     for one in counted(plan):
         faults += _tcp_faults(plan, one, measured)
@@ -372,7 +375,7 @@ def _conditions(found: ValidityVerdict, plan: Mapping[str, Any], measured: Mappi
             found.measured[f"cbr_packets.{flow['name']}"] = sent
             found.bounds[f"cbr_packets.{flow['name']}"] = wanted
             slack = CBR_SENT * wanted + CBR_SLACK_PACKETS
-            # How late it may begin `starts` says; what it did not send until then is not missed twice.
+            # `starts` judges a late begin; the packets that it did not send until then are not missed twice.
             not_begun = expectation.paced_packets_late(flow, measured["first_packets_s"][flow["name"]])
             if not wanted - not_begun - slack <= sent <= wanted + slack:
                 faults.append(f"flow {flow['name']} sent {sent} packets, not {wanted:.0f}")
@@ -382,7 +385,8 @@ def _conditions(found: ValidityVerdict, plan: Mapping[str, Any], measured: Mappi
 def _tcp_faults(
     plan: Mapping[str, Any], one: Mapping[str, Any], measured: Mapping[str, Any]
 ) -> Iterator[str]:
-    """What the connections of a flow or a relay used that the plan does not say, and the other way about."""
+    """Yields the features of TCP that a flow's or a relay's connections used without the plan, and the plan's
+    that they did not use."""
     name, tcp = one["name"], planned_tcp(one)
     who = f"relay {name}" if "at" in one else f"flow {name}"
     relay = relay_of(plan, one)
@@ -408,7 +412,7 @@ def _tcp_faults(
 
 
 def _path_conditions(found: ValidityVerdict, measured: Mapping[str, Any]) -> list[str]:
-    """What the path was to do, by the record: see `conditions`."""
+    """Tests the path's own actions by the record: see `conditions`."""
     conditions = measured["conditions"]
     found.measured["path_changes"] = conditions["changes"]
     found.measured["conditions_judged"] = conditions["judged"]
@@ -416,21 +420,21 @@ def _path_conditions(found: ValidityVerdict, measured: Mapping[str, Any]) -> lis
 
 
 def _players(found: ValidityVerdict, plan: Mapping[str, Any], measured: Mapping[str, Any]) -> None:
-    """A player's own counter against the taps: packets where they are packets, or all datagrams, if those are
-    what it counts; bytes over TCP.
+    """Compares a player's own counter with the taps: packets where it counts packets, or all datagrams, if it
+    counts those; bytes over TCP.
 
-    Over TCP those that came in order, as where a player that may have either has read no datagram. What its
-    kernel still held for it at the end it may have counted or not; a player that ended earlier may have left
-    any number behind; what came after its flow was stopped, or it left, it may have heard or not. A relay at
-    the client is the player of what it fetches. Where its kernel threw segments away to have them again, it
-    was handed at least what was acknowledged.
+    Over TCP those that arrived in order, as where a player that may use either has read no datagram. It may
+    or may not have counted the bytes that its kernel still held for it at the end. A player that ended
+    earlier may have left any number behind. After its flow was stopped, or it left, it may or may not have
+    received more. A relay at the client is the player of its own fetches. Where its kernel dropped segments
+    to have them again, it received at least the acknowledged bytes.
     """
     ended, stopped = expectation.players_ended_s(measured), expectation.stopped_s(measured)
     until = expectation.listened_until_s(plan, measured)
     gone = {name for name, at in ended.items() if at < measured["link"]["duration_s"]} | stopped.keys()
     for user in plan["flows"]:
         if user["name"] in gone and (relay := user.get("via")) is not None:
-            # What is on its way for one who has gone a relay lets go of.
+            # A relay drops packets on their way to a client that has left.
             ended = ended | {relay: 0.0}
     for flow in (one for one in counted(plan) if crosses(plan, one)):
         name, host = flow["name"], measured["counters"][expectation.player_end(flow)]
@@ -441,7 +445,7 @@ def _players(found: ValidityVerdict, plan: Mapping[str, Any], measured: Mapping[
         over_tcp = expectation.over_tcp(flow, measured) or (packets == 0 and delivered["packets"] > 0)
         who = f"relay {name}" if "at" in flow else f"flow {name}"
         if packets is not None and not over_tcp:
-            # A player may count a packet that comes twice once or twice.
+            # A player may count a packet that arrives twice once or twice.
             of = ("datagrams", "datagram_copies") if collected["counts_datagrams"] else ("packets", "copies")
             most, copies = (delivered[key] for key in of)
             bound = PLAYER_COUNT * most + PLAYER_COUNT_SLACK_PACKETS + copies
@@ -458,7 +462,7 @@ def _players(found: ValidityVerdict, plan: Mapping[str, Any], measured: Mapping[
             most = delivered["bytes"]
             handed = min(most, expectation.acknowledged_bytes(measured, name)) if refused else most
             unread = collected["left_unread_bytes"] if name in until else measured["unread_bytes"][name]
-            # Of a program that ended, or a flow that was stopped, nobody knows what it had not read then.
+            # If a program ended, or a flow was stopped, its unread bytes at that time are unknown.
             least = 0 if name in ended or name in stopped else min(handed, heard["bytes"]) - unread
             found.at_most(
                 f"player_bytes_off.{name}",

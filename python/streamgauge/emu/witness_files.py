@@ -1,4 +1,4 @@
-"""What the witnesses at the ends of a path leave in a trial's folder until it is judged."""
+"""The files of the witnesses at the ends of a path, which stay in a trial's folder until it is judged."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Inside the sandbox: builds the network, runs the flows, and tells the launcher what was measured.
+"""Inside the sandbox: builds the network, runs the flows, and reports the measurements to the launcher.
 
 ``python -m streamgauge.emu.worker`` reads a job on stdin, one line, and writes JSON lines to stdout:
 ``{"say": ...}`` while it works, at the end ``{"done": measured}`` or ``{"failed": {"kind", "message"}}``.
-It is started by `streamgauge.emu.trial` and by nobody else.
+Only `streamgauge.emu.trial` starts it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def main() -> int:
 
 
 def run(request: TrialRequest) -> dict[str, Any]:
-    """The whole trial; what was measured."""
+    """Runs the whole trial and returns the measurements."""
     directory = Path(request.directory)
     logs = directory / "logs"
     logs.mkdir(exist_ok=True)

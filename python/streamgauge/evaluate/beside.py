@@ -23,13 +23,13 @@ _COUNTS: Final = (1, 2, 4, 8, 16)
 
 
 def ratio(read: SeedReadings) -> float:
-    """Goodput of the control over that of its rivals, per flow, in percent."""
+    """Returns the goodput of the control over that of its cross traffic, per flow, in percent."""
     mine, rival = read.mean("goodput", MINE), read.mean("goodput", "rival")
     return 100 * mine / rival if rival > 0 else math.inf
 
 
 def _bounded(share: float) -> float:
-    """Returns a share that nothing sets no bound to: a rival without a byte."""
+    """Returns a share without a bound: the cross traffic got no byte."""
     return min(share, 1e6) if not math.isnan(share) else math.nan
 
 
@@ -45,7 +45,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def _harm(metric: str, alone: SeedReadings, beside: SeedReadings) -> float:
-    """Returns the harm to the rivals, in percent; nothing where none fares worse."""
+    """Returns the harm to the cross traffic, in percent; nothing where no flow fares worse."""
     ours, theirs = beside.mean(metric, "rival"), alone.mean(metric, "rival")
     more = metric == "goodput"
     if not more and ours <= theirs:

@@ -24,7 +24,7 @@ from streamgauge.systems.registry import Mode
 __all__ = ["AGAINST", "Evaluation", "EvaluationPlan", "evaluate"]
 
 AGAINST: Final = ("cubic", "reno", "bbr")
-"""Rivals where none are named."""
+"""The cross traffic where none is named."""
 MOST_SEEDS: Final = 40
 """Most seeds of an evaluation that runs until it is decided."""
 

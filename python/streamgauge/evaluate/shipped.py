@@ -91,7 +91,7 @@ def unit_of(term: Term) -> tuple[str, float]:
 
 
 def _with_control(bed: ControlBed, scenario: Scenario, readings: Sequence[str]) -> SuiteTrial:
-    """Returns the scenario with the control in place of its own in the flows under test."""
+    """Returns the scenario with the control in place of its own in the subject flows."""
     data: dict[str, Any] = scenario.normalised()
     for key in ("checks", "assumed", "figures", "source", "id"):
         data.pop(key, None)

@@ -36,7 +36,7 @@ _NS_GET_USERNS = 0xB701
 
 
 def _may(capability: int) -> bool:
-    """Returns whether we have a capability, over whatever it may be."""
+    """Returns whether this process has a capability, over any object."""
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     effective = next(int(line.split()[1], 16) for line in lines if line.startswith("CapEff:"))
     return bool(effective >> capability & 1)

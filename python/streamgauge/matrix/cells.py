@@ -106,7 +106,7 @@ def matrix_of(
 
     Args:
         file: a scenario file with a list of two mappings as its ``variants``; the shipped one if None.
-        own: ids, globs or files of scenarios, each with one flow under test, which replaces the system in
+        own: ids, globs or files of scenarios, each with one subject flow, which replaces the system in
             every kind.
         kinds: names or globs of kinds; all if empty.
         systems: names or globs of systems of the file; all if empty.
@@ -115,7 +115,7 @@ def matrix_of(
 
     Raises:
         ScenarioError: with file and key, for a file that is no matrix, a name that matches nothing, and a
-            scenario without one flow under test.
+            scenario without one subject flow.
     """
     path = catalogue_folder() / SHIPPED if file is None else file
     settings = list(settings)

@@ -136,7 +136,7 @@ def _path_of(scenario: Any) -> str:
 
 
 def measures_of(matrix: Matrix) -> tuple[str, ...]:
-    """By which its systems are ranked: those of calls where no flow under test plays a clip."""
+    """By which its systems are ranked: those of calls where no subject flow plays a clip."""
     tested = [
         flow
         for cell in matrix.cells

@@ -156,7 +156,7 @@ def prepare_ladder(ladder: Ladder, *, jobs: int | None = None, tell: Tell | None
     """
     files = _encode(ladder, jobs, tell)
     content = _content(ladder, files)
-    # The files' names carry the keys of their own content and settings.
+    # A file's name contains a digest of its content and settings.
     key = hashlib.blake2b("\x1f".join(file.name for file in files.values()).encode(), digest_size=10)
     folder = cache_folder() / "ladders" / f"{ladder.label}-{ladder.duration_s:g}s-{key.hexdigest()}"
     if not (folder / DESCRIPTION).is_file():

@@ -38,8 +38,11 @@ def own_times(trial: Trial) -> tuple[Ints, ...]:
 
 
 def transmission_s(own: Ints) -> float | None:
-    """From a flow's first packet of its own (`own_times`) to its last, pauses and all, in s; None of fewer
-    than two. Bytes received over it are a clip's average bandwidth (Chung, Claypool and Zhu, section IV)."""
+    """Returns the time from a flow's first own packet (`own_times`) to its last, with pauses, in s.
+
+    None of fewer than two packets. The received bytes over this time are a clip's average bandwidth (Chung,
+    Claypool and Zhu, section IV).
+    """
     return float(own[-1] - own[0]) / SECOND_NS if len(own) > 1 else None
 
 

@@ -121,7 +121,7 @@ def stepped(
     total, held_ns = reached(edges), np.clip(edges, times[0], until_ns)
     if without is not None and len(without.begin):
         held_ns = held_ns - without.clipped(int(times[0]), until_ns).within(edges)
-        # How far a stretch has come by an edge: to its begin, to its end or, within it, to the edge.
+        # The part of a stretch before an edge: none of it, all of it or, if the edge is within it, a part.
         before, after = reached(without.begin).tolist(), reached(without.end).tolist()
         by_edge = total.copy()
         first = np.searchsorted(edges, without.begin).tolist()

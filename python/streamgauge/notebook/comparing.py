@@ -21,7 +21,7 @@ from streamgauge.scenario.values import nearest
 __all__ = ["compare_trials"]
 
 _SYSTEM: Final = "system"
-"""Subjects are the systems under test."""
+"""Subjects are the compared systems."""
 _AS_IT_IS: Final = "as it is"
 """The subject in which an address was not set."""
 _ALL_MODES: Final = "sim and emu"

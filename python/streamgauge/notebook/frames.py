@@ -177,7 +177,7 @@ def _no_such_flow(flow: str, flows: Iterable[str]) -> None:
 
 
 def _roles(trials: Sequence[LoadedTrial]) -> pl.DataFrame:
-    """Returns the role of each flow of each trial: ``subject`` (under test) or ``rival`` (beside it).
+    """Returns the role of each flow of each trial: ``subject`` or ``rival`` (cross traffic).
 
     Trials of one scenario, as it was run, have the same flows: one of each is enough.
     """

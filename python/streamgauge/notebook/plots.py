@@ -67,7 +67,7 @@ class Plots:
         """Returns how much waits at the bottleneck, in packets where its limit is in packets, with the limit.
 
         Args:
-            stage: a stage by name, such as ``up.bottleneck``; the one that the flow under test crosses if
+            stage: a stage by name, such as ``up.bottleneck``; the one that the subject flow crosses if
                 None.
 
         Raises:
@@ -297,7 +297,7 @@ def _alike(rows: Sequence[Mapping[str, Any]], labels: Sequence[str], name: str) 
 
 
 def _capacity(metrics: TrialMetrics) -> list[tuple[float, float]]:
-    """Returns the rate of the bottleneck that the flow under test crosses first, in bit/s."""
+    """Returns the rate of the bottleneck that the subject flow crosses first, in bit/s."""
     stage = metrics.stages.get(_main_stage(metrics))
     end_s = float(metrics.grid.edges_ns[-1]) / 1e9
     found = None if stage is None else rate_steps(stage.info.settings.get("rate") or {}, end_s)
@@ -325,7 +325,7 @@ def _limit(metrics: TrialMetrics, stage: str, metric: str) -> list[tuple[float, 
 
 
 def _main_stage(metrics: TrialMetrics) -> str:
-    """Returns the bottleneck on the way of the first flow under test; empty without one."""
+    """Returns the bottleneck on the way of the first subject flow; empty without one."""
     infos: list[FlowInfo] = [one.info for one in metrics.flows.values() if not one.info.is_ping]
     way = next((info.direction for info in infos if info.role == "subject"), 0)
     stages: Mapping[str, StageMetrics] = metrics.stages

@@ -254,12 +254,12 @@ class Runs(Sequence[LoadedTrial]):
         Args:
             others: trials of other folders; each folder is then a subject, called by its path.
             baseline: the subject that is the reference of the others; the first if None.
-            by: the key that distinguishes subjects: ``"system"``, all that is under test (systems, their
+            by: the key that distinguishes subjects: ``"system"``, all parts of the subject (systems, their
                 parameters, queues), which compares scenarios that differ in nothing else; ``"scenario"``;
                 ``"mode"``; or an address among the settings, such as ``"path.down.rate"``. The first of
                 system, a single address among the settings and mode by which there are two subjects if None.
             metrics: only these (`streamgauge.compare.COMPARED`); all that are known if empty.
-            flow: the flow under test, if its role does not show it.
+            flow: the subject flow, if its role does not show it.
 
         Raises:
             StreamGaugeError: if there are not two subjects, or no such baseline, metric or address.

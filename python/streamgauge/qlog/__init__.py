@@ -1,4 +1,4 @@
-"""qlog: what congestion control did, written of a record and read of any QUIC stack."""
+"""qlog: the actions of congestion control, written from a record and read from any QUIC stack."""
 
 from streamgauge.qlog.reading import Qlog, read_qlog
 from streamgauge.qlog.writing import write_qlogs

@@ -40,7 +40,7 @@ _LOST: Final = ("recovery:packet_lost", "quic:packet_lost")
 
 @dataclass(frozen=True)
 class Qlog:
-    """One trace: series in SI units, and how often each event came."""
+    """One trace: series in SI units, and the number of each event."""
 
     title: str
     vantage: str
@@ -78,7 +78,7 @@ def read_qlog(file: Path) -> list[Qlog]:
 
 
 def parse_qlog(data: bytes, name: str) -> list[Qlog]:
-    """`read_qlog` of bytes; ``name`` stands in errors."""
+    """Does as `read_qlog` with bytes; ``name`` is the file in errors."""
     text = data.decode("utf-8", "replace").lstrip("\ufeff")
     separator = "\x1e" if "\x1e" in text[:4096] else None
     if separator is None:

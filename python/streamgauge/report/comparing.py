@@ -16,7 +16,7 @@ __all__ = ["comparisons", "tells_all"]
 
 
 def comparisons(entries: Sequence[Entry]) -> list[Comparison]:
-    """Returns comparisons of scenarios that differ in the subject under test, or in the queue, and in nothing
+    """Returns comparisons of scenarios that differ in the subject, or in the queue, and in nothing
     else.
 
     Those of the same subjects under several conditions are one comparison. The first subject is the baseline.
@@ -56,7 +56,7 @@ def _compared(blocks: Sequence[Sequence[Entry]]) -> Comparison:
             ids.setdefault(key_of(under_test(entry.scenario)), []).append(entry.id)
     labels = subject_labels(ids)
     if set(labels.values()) & set(ids):
-        # Their ids are the same in every part: the system under test differs.
+        # Their ids are the same in every part: the subject's system differs.
         tested = [under_test(entry.scenario) for entry in blocks[0]]
         labels = difference_labels({key_of(one): one for one in tested})
     cases = [

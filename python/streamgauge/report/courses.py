@@ -31,11 +31,11 @@ _EXACT = 256
 
 
 class Spread:
-    """Quantiles of values that come one after the other, at many points at once, in bounded memory.
+    """Quantiles of values that arrive one after the other, at many points at once, in bounded memory.
 
-    Exact up to 256 values. Of each 256 more, sorted, every second stays and counts for two, and so on upward
-    (Manku, Rajagopalan and Lindsay, SIGMOD 1998, section 3): of 10,000 a quantile is off by at most 1.2 % of
-    them, and by far less as a rule.
+    It is exact up to 256 values. Out of each 256 more, sorted, every second stays and counts for two, and
+    likewise at higher levels (Manku, Rajagopalan and Lindsay, SIGMOD 1998, section 3). Out of 10,000 a
+    quantile is off by at most 1.2 % of them, and usually by far less.
     """
 
     def __init__(self, points: int) -> None:

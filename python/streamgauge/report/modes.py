@@ -80,7 +80,7 @@ def column_of(mode: str, one: ModeRead) -> Column:
 
 
 def _periods(one: ModeRead) -> tuple[list[tuple[float, float]], str]:
-    """Returns the times of rivals, and their caption; nothing if they send all the time."""
+    """Returns the times of cross traffic, and their caption; nothing if it is always there."""
     rivals = [
         name for name, flow in one.first.flows.items() if flow.info.role == "rival" and not flow.info.is_ping
     ]

@@ -30,7 +30,7 @@ class Phases:
     """From its start to the first packet of any other flow."""
     during: tuple[float, float]
     company: tuple[str, ...]
-    """The other flows that sent meanwhile, rivals and subjects."""
+    """The other flows that sent meanwhile, cross traffic and subjects."""
 
 
 def phases(

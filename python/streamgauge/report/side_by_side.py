@@ -49,7 +49,7 @@ class _Subject:
     name: str
     read: ModeRead
     flow: str
-    """The flow under test."""
+    """The subject flow."""
     seeds: tuple[int, ...]
     """Values of the repetitions with trials in `GroupCourse.single`, in its order."""
 
@@ -77,7 +77,7 @@ def side_by_side(found: Sequence[Comparison], entries: Sequence[Entry]) -> SideB
 
 
 def _read(comparison: Comparison, scenario: str, mode: str, entries: Mapping[str, Entry]) -> list[_Subject]:
-    """Returns the subjects that have a valid trial and one flow under test."""
+    """Returns the subjects that have a valid trial and one subject flow."""
     found = []
     for subject in comparison.subjects:
         entry = entries.get(comparison.entries.get((subject, scenario, mode), ""))

@@ -200,7 +200,7 @@ class Check(Model):
     """The mutant: changes of the scenario under which the check must fail."""
     without: dict[str, Any] = Field(default_factory=dict)
     """A second mutant: it changes a subject's own parameter, rule or system where `breaks` changes the path,
-    a rival or the content."""
+    cross traffic or the content."""
     tolerance: Percent | None = None
     """How far the value may lie from the published one, for the report."""
     modes: tuple[Literal["sim", "emu"], ...] = ("sim", "emu")

@@ -365,7 +365,7 @@ class Flow(Model):
     """One exchange across the path."""
 
     role: Literal["subject", "rival"]
-    """The question is about a subject; a rival competes with it."""
+    """The question is about a subject; cross traffic competes with it."""
     system: SystemField | None = None
     """A streaming technology by name, or as commands."""
     traffic: TrafficField | None = None

@@ -13,7 +13,7 @@ __all__ = ["MutantKind", "kind_of", "mutants_of", "without_mechanism"]
 
 MutantKind = Literal["mechanism", "stimulus"]
 """A *mechanism* mutant changes a parameter, a rule or the system of a subject. A *stimulus* mutant changes
-path, rival or content alone."""
+path, cross traffic or content alone."""
 _OF_A_SYSTEM = ("parameters", "system", "traffic", "congestion_control", "ecn")
 
 

@@ -1,6 +1,6 @@
 """The figures of a sweep: curves, and a heat map where two axes are numbers.
 
-Each shows the flows under test, a panel for each metric, at the mean over a point's valid trials with its
+Each shows the subject flows, a panel for each metric, at the mean over a point's valid trials with its
 95 % interval.
 """
 
@@ -248,7 +248,7 @@ class _Frame:
             # Lines mean the same in all panels; of colours that are numbers each metric has its own.
             "resolve": {"scale": {"x": "independent", "y": "independent"}},
         }
-        if self.columns > 1:  # plots in a row have one height, whatever their labels need
+        if self.columns > 1:  # plots in a row have one height, for any labels
             chart |= {"bounds": "flush", "spacing": {"row": 80, "column": self.margin}}
         if self.id.endswith("-map"):
             chart["resolve"]["scale"]["color"] = "independent"
@@ -268,7 +268,7 @@ class _Frame:
             facets["row"] = _facet("down", self.panels.down)
             title["text"] += f" (up: {up})" if up else ""
         grid = {"facet": facets, "spec": plot, "title": title, "transform": keep, "spacing": _GAP}
-        # Each axis has its title once, whatever number of panels it has.
+        # Each axis has its title once, for any number of panels.
         below = {"text": across, "orient": "bottom", "anchor": "middle", "fontSize": 11, "offset": 8}
         return {"concat": [grid], "title": {**below, "fontWeight": "normal"}}
 

@@ -18,7 +18,7 @@ USUAL = (
     "goodput", "loss", "queue_delay", "startup_delay", "frozen_share", "rebuffer_ratio", "frames_lost",
     "completion_time",
 )  # fmt: skip
-"""Default metrics: those of them that the flows under test have."""
+"""Default metrics: those of them that the subject flows have."""
 
 
 @dataclass(frozen=True)

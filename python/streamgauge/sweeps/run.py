@@ -67,20 +67,20 @@ class SweepResult:
 
     @cached_property
     def under_test(self) -> list[SweepRow]:
-        """Returns the rows of the flows under test and of those asked for by name, of stages and of whole
+        """Returns the rows of the subject flows and of those asked for by name, of stages and of whole
         trials."""
         return [row for row in self.rows if _under_test(row.point, row.measured)]
 
     @cached_property
     def shown(self) -> list[SweepRow]:
-        """Returns those under test that have a value, for tables and figures; without default metrics that
+        """Returns the subject flows that have a value, for tables and figures; without default metrics that
         are 0 at every point (`never`)."""
         never = set(self.never)
         return [row for row in self.under_test if row.interval is not None and row.measured not in never]
 
     @cached_property
     def never(self) -> list[MetricOf]:
-        """Returns the usual metrics of the flows under test that are 0 at every point: no stall, no frame
+        """Returns the usual metrics of the subject flows that are 0 at every point: no stall, no frame
         lost."""
         if self.all_asked:
             return []
@@ -227,7 +227,7 @@ def _rows(
     all_asked: bool,
 ) -> Iterable[SweepRow]:
     """Returns a row for each metric of each flow at each point with a finished trial. Unless all were asked
-    for, those are left out that no flow under test has, and those of flows that never have them."""
+    for, those are left out that no subject flow has, and those of flows that never have them."""
     made = []
     for point in points:
         outcomes = found.get(point, ())

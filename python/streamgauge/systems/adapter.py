@@ -359,8 +359,10 @@ class Adapter(Protocol):
         ...
 
     def processes(self, flow: FlowSetup) -> list[Process]:
-        """Returns the flow's processes, those of a side in their order. Asked more than once: of a flow
-        without addresses and folders too, before anything starts."""
+        """Returns the flow's processes, those of a side in their order.
+
+        It is called several times. Before anything starts, the flow has neither addresses nor folders.
+        """
         ...
 
     def collect(self, flow: FlowSetup, clock: Clock) -> Collected:

@@ -1,4 +1,4 @@
-"""Reads files from folders that programs under test own.
+"""Reads files from folders of tested programs.
 
 Such a program runs without privileges and may write anything there: symbolic links to files that root alone
 may read, pipes on which a reader waits for ever, hard links to another program's file. The reader has
@@ -132,7 +132,7 @@ def folder_of(folder: Path) -> int:
 
 
 def new_in(directory: int, name: str) -> int:
-    """Makes a file in an open folder, in place of whatever has that name, and through no link.
+    """Makes a file in an open folder, in place of any file with that name, and through no link.
 
     Returns a descriptor to write to. Raises FileRefusedError if it cannot.
     """
@@ -145,7 +145,7 @@ def new_in(directory: int, name: str) -> int:
 
 
 def write_in(folder: Path, name: str, data: bytes) -> None:
-    """Writes a file into `folder`, in place of whatever has that name, and through no link.
+    """Writes a file into `folder`, in place of any file with that name, and through no link.
 
     Raises FileRefusedError if it cannot.
     """

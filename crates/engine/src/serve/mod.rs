@@ -53,7 +53,7 @@ pub struct ServeArgs {
     /// Seconds for a whole request, from the connection or from its first byte.
     #[arg(long, value_name = "S", default_value = "30", value_parser = seconds)]
     request_within: Duration,
-    /// A client that is silent for this many seconds has vanished. Default: as the preset has it.
+    /// Idle timeout of a client, in seconds. Default: the preset's.
     #[arg(long, value_name = "S", value_parser = seconds)]
     timeout: Option<Duration>,
     /// Ports of RTP and RTCP, a pair for each track.

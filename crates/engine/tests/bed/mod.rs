@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use judge::{STARVED, UNFIT, WRONG};
 
-/// The executable under test.
+/// The tested executable.
 pub fn engine() -> &'static str {
     env!("CARGO_BIN_EXE_streamgauge-engine")
 }

@@ -154,7 +154,7 @@ impl Classifier {
     /// - TCP without payload: SYN, FIN and RST are signalling, the rest acknowledgements.
     /// - TCP payload and UDP: the result of the reader of the flow's protocol. Where no protocol is given for the
     ///   carrier, only certain RTSP, HTTP, RTP, Reliable UDP or QUIC is recognised. The rest is media of a subject,
-    ///   cross traffic of a rival.
+    ///   cross traffic of another flow.
     /// - ICMP echo is a probe.
     ///
     /// `seq` is TCP's or, in UDP, RTP's, RDT's or that of a segment of NDN. The retransmit flag shows that some of the

@@ -23,8 +23,8 @@ fn cushion(buffer_s: f64, reservoir_s: f64, upper_s: f64) -> f64 {
     ((buffer_s - reservoir_s) / (upper_s - reservoir_s)).clamp(0.0, 1.0)
 }
 
-/// Algorithm 1: away from level `before` only once `mapped` reaches what the next level up needs or the next one down,
-/// then to the level just short of it. `needs` rises with the level.
+/// Algorithm 1. The level moves away from `before` only once `mapped` reaches the need of the next level up or down. It
+/// then moves to the level just short of `mapped`. `needs` rises with the level.
 fn stepped(top: usize, before: usize, mapped: f64, needs: impl Fn(usize) -> f64) -> usize {
     let before = before.min(top);
     if mapped >= needs((before + 1).min(top)) {
@@ -46,9 +46,9 @@ fn first(ladder: &Ladder, tuning: &Tuning) -> Decision {
     )
 }
 
-/// BBA-0 (section 4): the buffer alone is mapped to a rate, the lowest up to 90 s, linear to the highest at 216 s of 240 s.
-/// A player that holds less has all of these scaled to its target, which the paper does not speak of. The algorithm and
-/// its constants are recalled and agree with what others implemented; the paper's text was not at hand.
+/// BBA-0 (section 4). The buffer alone is mapped to a rate: the lowest up to 90 s, then linear to the highest at 216 s
+/// of 240 s. A player that holds less media has all of these scaled to its target, which the paper does not cover. The
+/// algorithm and its constants are recalled and agree with other implementations; the paper's text was not at hand.
 pub struct Bba0 {
     tuning: Tuning,
 }
@@ -83,12 +83,13 @@ impl Rule for Bba0 {
     }
 }
 
-/// BBA-2 (sections 5 and 6): the buffer is mapped to a size, between the mean segment's at the lowest rate and at the
-/// highest, and held against the next segment's sizes. The reservoir is what segments of the lowest level to come need
-/// beyond its rate, between 8 and 140 s. At the start the level rises by one each time that a segment came in so little time
-/// that the buffer gained 0.875 of its length (falling to 0.5 as the cushion fills), until the buffer shrinks or the map
-/// asks for more. Scaled as [`Bba0`] is. Recalled and not checked: 8, 140 and 480 s, 0.875 and 0.5, and the two ends of the
-/// start; of implementations at hand some have the same 8, 140, 0.875, others their own.
+/// BBA-2 (sections 5 and 6). The buffer is mapped to a size between the mean segment's at the lowest rate and at the
+/// highest. The rule compares it with the sizes of the next segment. The reservoir is the need of the coming segments
+/// of the lowest level beyond its rate, between 8 and 140 s. At the start the level rises by one whenever a segment
+/// arrived so fast that the buffer gained 0.875 of its length. This share falls to 0.5 as the cushion fills. The start
+/// ends when the buffer shrinks or the map yields more. The constants are scaled as in [`Bba0`]. Recalled and not
+/// checked: 8, 140 and 480 s, 0.875 and 0.5, and the two ends of the start. Some of the implementations at hand have
+/// the same 8, 140 and 0.875, others their own.
 pub struct Bba2 {
     tuning: Tuning,
     is_starting: bool,
@@ -103,7 +104,7 @@ impl Bba2 {
     }
 }
 
-/// What the lowest level's segments to come need beyond its rate.
+/// Returns the need of the lowest level's coming segments beyond its rate.
 fn reservoir_s(now: &Situation<'_>, scale: f64) -> f64 {
     let (ladder, segment_s) = (now.ladder, now.ladder.segment.as_secs_f64());
     let ahead = (AHEAD_S * scale / segment_s) as usize;

@@ -1,7 +1,7 @@
-//! Averages that forget: what players take the throughput to be.
+//! Averages that forget: the throughput as players estimate it.
 
-/// An exponential average whose samples have weights: a sample counts half once `half_life` of weight came after it. The
-/// average is divided by the share that its samples have of it, since it begins at 0.
+/// An exponential average with weighted samples: a sample counts half after `half_life` of further weight. The average
+/// is divided by the share that its samples have of it, since it begins at 0.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Ewma {
     half_life: f64,
@@ -15,14 +15,14 @@ impl Ewma {
         Ewma { half_life, sum: 0.0, weight: 0.0 }
     }
 
-    /// Takes in `value`; what has no weight changes nothing.
+    /// Takes in `value`. A sample without weight changes nothing.
     pub fn push(&mut self, value: f64, weight: f64) {
         let old = libm::exp2(-weight / self.half_life);
         self.sum = old * self.sum + (1.0 - old) * value;
         self.weight += weight;
     }
 
-    /// Of all samples together.
+    /// The average of all samples, or none before the first.
     pub fn weight(&self) -> f64 {
         self.weight
     }
@@ -52,7 +52,7 @@ impl EwmaPair {
         self.slow.push(value, weight);
     }
 
-    /// Of all samples together.
+    /// The averages of all samples, or none before the first.
     pub fn weight(&self) -> f64 {
         self.fast.weight()
     }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::{Decision, Fetched, Rule, Situation, Tuning};
 
-/// Of the throughput, what may be used.
+/// The usable share of the throughput.
 const SHARE: f64 = 0.7;
 /// Weight of the samples that the median is of.
 const MOST_WEIGHT: u64 = 2000;
@@ -16,7 +16,7 @@ const DEFAULT_BPS: f64 = 1e6;
 /// No level up with less buffer, none down with as much or more.
 const BUFFER_FOR_UP_S: f64 = 10.0;
 const BUFFER_FOR_STAYING_S: f64 = 25.0;
-/// Of what lies between play and the live edge, less a segment: buffer that suffices for a level up.
+/// The share of the media between the play position and the live edge, less a segment, that suffices for a level up.
 const LIVE_SHARE: f64 = 0.75;
 
 /// ExoPlayer 2.19.1, `AdaptiveTrackSelection` on `DefaultBandwidthMeter`: a median of segments' rates, each weighted by the
@@ -30,7 +30,7 @@ pub struct ExoPlayer {
     weight: u64,
     elapsed_ms: u64,
     bytes: u64,
-    /// Of segments that took less than a millisecond: they count with the next.
+    /// Bytes of segments that took less than a millisecond: they count with the next.
     carried: u64,
     bps: f64,
     share: f64,
@@ -139,8 +139,8 @@ mod tests {
         assert_eq!(rule.decide(&playing(&ladder, 1, 20.0)).estimate.unwrap().as_bps(), 2_000_000);
     }
 
-    /// Weights are 1000, 500 and 500 (1 MB and twice 250 kB): of 2000, half is reached at the lowest rate whose weight
-    /// with those below it is 1000.
+    /// The weights are 1000, 500 and 500 (1 MB and twice 250 kB). Half of 2000 is reached at the lowest rate whose
+    /// weight with those below it is 1000.
     #[test]
     fn the_median_is_weighted_by_the_roots_of_bytes_and_slides() {
         let ladder = ladder(&[300, 700, 900, 2000], 4);

@@ -9,9 +9,9 @@ use super::{Decision, Fetched, Rule, Situation, Tuning};
 
 /// Segments that the harmonic mean is over.
 const SEGMENTS: usize = 20;
-/// Of the throughput, what a level may need.
+/// The share of the throughput that a level may need.
 const SHARE: f64 = 0.85;
-/// What efficiency weighs against stability.
+/// The weight of efficiency against stability.
 const ALPHA: f64 = 12.0;
 /// Switches count for so long.
 const MEMORY: Duration = Duration::from_secs(20);

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Fetched, Rule, Situation, Tuning};
 
-/// Makes the rule that is a function of that name; else what is wrong with it.
+/// Makes the rule that is a function of that name. Errors: a description of the fault.
 pub type Maker = fn(&str, &Tuning) -> Result<Box<dyn Rule>, String>;
 
 static MAKER: OnceLock<Maker> = OnceLock::new();
@@ -45,7 +45,7 @@ pub fn situation_as_json(now: &Situation<'_>) -> Value {
     })
 }
 
-/// A segment that came, as an entry of `fetched`.
+/// A received segment, as an entry of `fetched`.
 pub fn fetched_as_json(fetched: &Fetched) -> Value {
     json!({
         "segment": fetched.segment,

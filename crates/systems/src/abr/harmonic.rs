@@ -6,9 +6,9 @@ use super::{Decision, Fetched, Rule, Situation, Tuning};
 /// Segments that the mean is over.
 const SEGMENTS: usize = 5;
 
-/// The highest level within the harmonic mean of the last five segments' throughput, request to last byte. This is the
-/// rule RB that Yin et al. compare theirs with (SIGCOMM'15, section 7; recalled, not read again): it uses the whole mean,
-/// unless the tuning gives a share. Before anything came the lowest level.
+/// The highest level within the harmonic mean of the last five segments' throughput, from the request to the last byte.
+/// This is the rule RB, with which Yin et al. compare theirs (SIGCOMM'15, section 7; recalled, not read again). It uses
+/// the whole mean, unless the tuning gives a share. Before the first segment it selects the lowest level.
 pub struct Harmonic {
     throughput: Recent,
     initial_bps: Option<f64>,

@@ -9,32 +9,35 @@ use super::{Decision, Fetched, Ladder, Progress, Rule, Situation, Tuning};
 
 /// Half-lives of the throughput's averages (`abrEwmaFastVoD`, `abrEwmaSlowVoD`), in seconds of fetching.
 const HALF_LIVES_S: (f64, f64) = (3.0, 9.0);
-/// Of the throughput, what a level may need: the one before and lower ones, and higher ones (`abrBandWidthFactor`,
-/// `abrBandWidthUpFactor`).
+/// The shares of the throughput that a level may need: the previous level and lower ones, and higher ones
+/// (`abrBandWidthFactor`, `abrBandWidthUpFactor`).
 const SHARES: (f64, f64) = (0.95, 0.7);
 /// The throughput at first is the lowest level's rate, but between these (`abrEwmaDefaultEstimate`, `...Max`).
 const DEFAULT_BPS: (f64, f64) = (500e3, 5e6);
 /// Time to the first byte before one was seen.
 const DEFAULT_FIRST_BYTE_S: f64 = 0.1;
 const LEAST_FIRST_BYTE_S: f64 = 0.005;
-/// How much longer than the buffer lasts a fetch may take, at first and where no level comes in time
-/// (`maxStarvationDelay`).
+/// The time by which a fetch may outlast the buffer, at first and where no level is in time (`maxStarvationDelay`).
 const MOST_STARVATION_S: f64 = 4.0;
-/// Of averages that weigh less nothing is believed.
+/// The least weight of an average that counts.
 const LEAST_WEIGHT_S: f64 = 0.001;
 
 /// hls.js 1.7.4, `abr-controller` on `ewma-bandwidth-estimator`, with the options' defaults.
 ///
-/// Throughput is the lower of two averages of segments' rates, whose time ends when a segment was read and is short of what
-/// passed until the first byte as far as that is usual. A level is right if it needs at most its share of that and is fetched
-/// before the buffer is empty, its playlist with it if nothing came of it yet; if none is, before the buffer has been empty
-/// for 4 s or a segment's length. Half a segment's length after it was asked for, a segment is judged too slow if the rest
-/// takes longer than the buffer lasts and one of a lower level takes less: that level is next, and if it is not the lowest,
-/// the segment is given up, at once if the rest takes twice as long as the other would, else after as long as that. What is
-/// given up is fetched again at the lowest level (`abortAndSwitch`).
+/// **Throughput** is the lower of two averages of segments' rates. The time of a sample ends when the segment was read.
+/// The usual part of the time to the first byte is subtracted.
 ///
-/// Not in it: how long a playlist's own bytes take; errors, codecs and screen sizes; that the start is the first level that
-/// the playlist lists (a ladder is ascending).
+/// **A level is suitable** if it needs at most its share of the throughput and its fetch ends before the buffer is
+/// empty. The fetch includes the level's playlist before its first segment. If no level is suitable, the buffer may be
+/// empty for 4 s or a segment's length.
+///
+/// **A segment is too slow** if, half a segment's length after the request, the rest takes longer than the buffer lasts
+/// and a lower level would take less. That level is next. If it is not the lowest, the segment is given up: at once if
+/// the rest takes twice the other's time, else after the other's time. An abandoned segment is fetched again at the
+/// lowest level (`abortAndSwitch`).
+///
+/// Not modelled: the transfer time of a playlist, errors, codecs, screen sizes, and a start at the first level of the
+/// playlist (a ladder is ascending).
 pub struct HlsJs {
     throughput: EwmaPair,
     first_byte: Ewma,
@@ -42,9 +45,9 @@ pub struct HlsJs {
     default_bps: Option<f64>,
     shares: (f64, f64),
     abandons: bool,
-    /// Levels of which a segment came, so that their playlists are there.
+    /// Levels that have had a segment, so that their playlists are there.
     known: BTreeSet<usize>,
-    /// The level of the next segment, since the one before came too slowly.
+    /// The level of the next segment, since the previous one was too slow.
     forced: Option<usize>,
     /// The segment that was judged too slow, by when it was asked for, and when it is given up if it is.
     judged: Option<(Duration, Option<Duration>)>,
@@ -99,7 +102,7 @@ impl HlsJs {
         self.default_bps = Some(bps);
     }
 
-    /// The segment that comes is given up: the lowest level is next, and its rate is the throughput.
+    /// Gives up the segment in flight: the lowest level is next, and its rate is the throughput.
     fn give_up(&mut self, now: &Situation<'_>, why: String) -> Decision {
         let bps = now.ladder.bps(0);
         self.begin_anew(bps);
@@ -107,7 +110,8 @@ impl HlsJs {
         Decision::at_once(0, bps, why)
     }
 
-    /// The highest level up to `highest` that needs at most its share of `bps` and whose fetch takes less than `within_s`.
+    /// Returns the highest level up to `highest` that needs at most its share of `bps` and has a fetch of less than
+    /// `within_s`.
     fn best(&self, now: &Situation<'_>, bps: f64, highest: usize, within_s: f64, by: &By) -> Option<usize> {
         let (before, first_byte_s) = (now.level.unwrap_or(0), self.first_byte_s());
         (0..=highest).rev().find(|&level| {
@@ -119,9 +123,9 @@ impl HlsJs {
     }
 }
 
-/// What a level is judged by.
+/// The criteria for a level.
 struct By {
-    /// Of the throughput, what the level before and lower ones, and higher ones, may need.
+    /// The shares of the throughput that the previous level and lower ones, and higher ones, may need.
     shares: (f64, f64),
     segment_s: f64,
 }
@@ -166,7 +170,7 @@ impl Rule for HlsJs {
     }
 
     fn fetched(&mut self, fetched: &Fetched, _: &Situation<'_>) {
-        // What was given up was counted when it was.
+        // An abandoned segment was counted when it was given up.
         if fetched.abandoned {
             return;
         }
@@ -232,7 +236,7 @@ impl Rule for HlsJs {
         self.forced = Some(level);
         let is_at_once = rest_s > 2.0 * other_s;
         let due = if is_at_once { now.now } else { now.now + Duration::from_nanos((other_s * 1e9) as u64) };
-        // The lowest level is next, but what comes is not given up for it.
+        // The lowest level is next, but it does not replace the segment in flight.
         self.judged = Some((progress.asked, (level > 0).then_some(due)));
         let why = format!(
             "the rest takes {rest_s:.1} s at {:.0} kbit/s, the buffer lasts {lasts_s:.1} s",

@@ -1,9 +1,9 @@
-//! Adaptive bit rate: which of a content's levels a player asks for next. A rule a file, a line a rule in [`RULES`]; each
-//! decision has its reason, with the numbers that it was made on.
+//! Adaptive bit rate: the choice of the level that a player requests next. Each rule has its file and its line in
+//! [`RULES`]. Each decision has its reason, with its numbers.
 //!
-//! A rule is told what came ([`Rule::fetched`]), when the buffer ran dry or was full, and is asked before each segment
-//! ([`Rule::decide`]) and while one comes ([`Rule::abandon`]). It reads no clock and draws nothing but from the seed that it
-//! is made with: equal tellings, equal decisions.
+//! The player reports to a rule each segment ([`Rule::fetched`]) and each time the buffer was empty or full. It asks
+//! the rule before each segment ([`Rule::decide`]) and during a transfer ([`Rule::abandon`]). A rule reads no clock and
+//! draws only from its seed: equal reports give equal decisions.
 
 mod bba;
 mod dashjs;
@@ -38,7 +38,7 @@ use std::borrow::Cow;
 
 use streamgauge_base::{BitRate, Duration};
 
-/// What a rule may know of the content before anything was fetched: what a manifest tells.
+/// The content as a rule can know it before the first fetch, from a manifest.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Ladder {
     /// The levels' declared rates, ascending; at least one.
@@ -47,12 +47,12 @@ pub struct Ladder {
     pub segment: Duration,
     /// Segments in all; `None` of a live stream.
     pub segments: Option<usize>,
-    /// Bytes of each segment, level by level, where the manifest or an index tells them; empty where it does not.
+    /// Bytes of each segment, level by level, where the manifest or an index contains them; otherwise empty.
     pub sizes: Vec<Vec<u64>>,
 }
 
 impl Ladder {
-    /// Bytes of segment `number` at `level`: as told, else what the declared rate comes to.
+    /// Bytes of segment `number` at `level`: the declared size, else the product of the declared rate and the length.
     pub fn bytes(&self, level: usize, number: usize) -> f64 {
         let told = self.sizes.get(level).and_then(|sizes| sizes.get(number));
         told.map_or_else(
@@ -81,12 +81,12 @@ impl Ladder {
         self.rates.len() - 1
     }
 
-    /// The highest level whose declared rate is at most `bps`; the lowest if none is.
+    /// The highest level with a declared rate of at most `bps`; the lowest if there is none.
     pub fn at_most(&self, bps: f64) -> usize {
         self.rates.partition_point(|rate| rate.as_bps() as f64 <= bps).saturating_sub(1)
     }
 
-    /// The highest level whose declared rate is below `bps`; the lowest if none is.
+    /// The highest level with a declared rate below `bps`; the lowest if there is none.
     pub fn below(&self, bps: f64) -> usize {
         self.rates.partition_point(|rate| (rate.as_bps() as f64) < bps).saturating_sub(1)
     }
@@ -97,13 +97,13 @@ impl Ladder {
 pub struct Live {
     /// From capture to where play is.
     pub latency: Duration,
-    /// What it is to be.
+    /// The target of the latency.
     pub target: Duration,
     /// How fast it plays, 1 as a rule.
     pub speed: f64,
 }
 
-/// What a rule may look at when it is asked.
+/// The state that a rule may read for its decision.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Situation<'a> {
     /// Since the session's first request.
@@ -114,30 +114,30 @@ pub struct Situation<'a> {
     pub segment: usize,
     /// The level of the segment before; `None` before the first.
     pub level: Option<usize>,
-    /// Media held: from where play is to the end of what came whole.
+    /// Media held: from the play position to the end of the last complete segment.
     pub buffer: Duration,
     /// The player asks for no more while it holds this much.
     pub target: Duration,
     /// The clock runs: play has begun and does not stall.
     pub playing: bool,
-    /// Of a live stream.
+    /// The state of a live stream.
     pub live: Option<Live>,
 }
 
-/// A segment that came, or of which a part did before it was given up. Times are since the session's first request.
+/// A received segment, or the part that arrived before it was given up. Times are since the session's first request.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Fetched {
     /// Its number, from 0.
     pub segment: usize,
     /// Its level.
     pub level: usize,
-    /// Bytes of its body that came.
+    /// Received bytes of its body.
     pub bytes: u64,
     /// When it was asked for; after connecting, where a connection was made for it.
     pub asked: Duration,
-    /// When the first byte of its answer came.
+    /// The time of the answer's first byte.
     pub first_byte: Duration,
-    /// When the last came, or it was given up.
+    /// The time of the last byte, or of the abandonment.
     pub done: Duration,
     /// When the player's page had read it.
     pub seen: Duration,
@@ -174,22 +174,22 @@ pub struct Progress {
     pub level: usize,
     /// Bytes of its body so far.
     pub bytes: u64,
-    /// Of so many, once the answer's head has said it.
+    /// The body's length, once the answer's head has arrived.
     pub of: Option<u64>,
     /// When it was asked for.
     pub asked: Duration,
-    /// When the first byte of its answer came, if one did.
+    /// The time of the answer's first byte, if there is one.
     pub first_byte: Option<Duration>,
 }
 
-/// What a rule decided.
+/// A rule's decision.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Decision {
     /// The level, an index of the ladder's rates.
     pub level: usize,
-    /// How long to wait before asking, beyond what the player waits for room in its buffer.
+    /// The wait before the request, beyond the player's wait for room in its buffer.
     pub wait: Duration,
-    /// What the rule takes the throughput to be, if it has an opinion.
+    /// The rule's estimate of the throughput, if it has one.
     pub estimate: Option<BitRate>,
     /// Why this level, for people.
     pub why: Cow<'static, str>,
@@ -217,7 +217,7 @@ pub trait Rule: Send {
     /// The level of the next segment.
     fn decide(&mut self, now: &Situation<'_>) -> Decision;
 
-    /// A segment came, or was given up.
+    /// Takes in a segment that is complete or was given up.
     fn fetched(&mut self, fetched: &Fetched, now: &Situation<'_>) {
         let _ = (fetched, now);
     }
@@ -227,9 +227,8 @@ pub trait Rule: Send {
         let _ = (level, now);
     }
 
-    /// Whether the segment that comes is to be given up, and for which level; asked as its bytes come, when all of them came
-    /// and at least each 100 ms. A rule that gives up no segment twice remembers its
-    /// number.
+    /// Returns the level for which the segment in flight is to be given up. The player asks as bytes arrive, at the end
+    /// of the segment, and at least each 100 ms. A rule that gives up no segment twice remembers its number.
     fn abandon(&mut self, progress: &Progress, now: &Situation<'_>) -> Option<Decision> {
         let _ = (progress, now);
         None
@@ -240,12 +239,13 @@ pub trait Rule: Send {
         Duration::from_millis(50)
     }
 
-    /// When it is to be asked about the segment that comes though no bytes do, since the session's first request.
+    /// The time at which the player asks about the segment in flight though no bytes arrive, since the session's first
+    /// request.
     fn looks_again(&self) -> Option<Duration> {
         None
     }
 
-    /// The player asked for nothing for so long, since its buffer was full or the decision said so.
+    /// Takes in an idle time of the player: its buffer was full, or the decision was to wait.
     fn idled(&mut self, time: Duration) {
         let _ = time;
     }
@@ -254,7 +254,7 @@ pub trait Rule: Send {
     fn ran_dry(&mut self) {}
 }
 
-/// What a flow says of its rule, beside its name: what a rule does not use it passes over.
+/// A flow's settings of its rule, beside its name. A rule ignores those that it does not use.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Tuning {
     /// How much of the throughput may be used, in place of the rule's own share.
@@ -265,7 +265,7 @@ pub struct Tuning {
     pub initial: Option<BitRate>,
     /// The level of the rule `fixed`, from 0; the highest if there are fewer.
     pub level: usize,
-    /// What draws are made of.
+    /// The seed of all draws.
     pub seed: u64,
 }
 

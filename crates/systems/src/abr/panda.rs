@@ -9,21 +9,21 @@ const KAPPA: f64 = 0.14;
 const PROBE_BPS: f64 = 0.3e6;
 /// How fast the smoothed rate follows, 1/s.
 const ALPHA: f64 = 0.2;
-/// Of the smoothed rate, what a level up must leave beyond the probe.
+/// The share of the smoothed rate that a level up must leave, beyond the probe.
 const EPSILON: f64 = 0.15;
 /// How much of the buffer's distance from `BUFFER_S` is made up for by each request.
 const BETA: f64 = 0.2;
 const BUFFER_S: f64 = 26.0;
 
-/// PANDA: of a rate x that is probed, not measured: it rises by kappa w each second while segments come faster, and is drawn
-/// back as x exceeds what was measured: dx/dt = kappa (w - max(0, x - measured + w)). y follows x. A level up must be at most
-/// y - w - epsilon y, one is kept up to y - w. From a request to the next passes R d / y + beta (B - 26 s), with R the
-/// level's rate, d a segment's length and B the buffer, or as long as the segment takes.
+/// PANDA, by a rate x that is probed, not measured. It rises by kappa w each second while segments arrive faster, and
+/// is drawn back as x exceeds the measured rate: dx/dt = kappa (w - max(0, x - measured + w)). y follows x. A level up
+/// must be at most y - w - epsilon y; a level is kept up to y - w. The time between two requests is R d / y + beta (B -
+/// 26 s), with R the level's rate, d a segment's length and B the buffer, or the segment's own time if that is longer.
 ///
-/// From others' implementations: the equations, w 0.3 Mbit/s, alpha 0.2, epsilon 0.15, beta 0.2, 26 s. Kappa is recalled as
-/// 0.14; one of these has 0.28. Steps are as long as the time between requests; so that long ones do not oscillate, which
-/// the paper does not speak of, x is drawn back no lower than what was measured and y goes no further than x. What a share
-/// of the throughput would be the tuning cannot set.
+/// From other implementations: the equations, w 0.3 Mbit/s, alpha 0.2, epsilon 0.15, beta 0.2, 26 s. Kappa is recalled
+/// as 0.14; one of these has 0.28. A step is the time between requests. Long steps must not oscillate, which the paper
+/// does not cover. Therefore x is drawn back no lower than the measured rate, and y moves no further than x. The tuning
+/// cannot set a share of the throughput.
 pub struct Panda {
     probed_bps: Option<f64>,
     smooth_bps: f64,
@@ -46,7 +46,7 @@ impl Panda {
         }
     }
 
-    /// A step of `seconds`, in which segments came at `measured_bps`.
+    /// Makes a step of `seconds`, during which segments arrived at `measured_bps`.
     fn step(&mut self, measured_bps: f64, seconds: f64) {
         let Some(probed) = self.probed_bps else {
             (self.probed_bps, self.smooth_bps) = (Some(measured_bps), measured_bps);
@@ -109,7 +109,7 @@ mod tests {
         rule.step(2e6, 1.0);
         assert!((rule.probed_bps.unwrap() - 2_072.24e3).abs() < 1.0);
         assert!((rule.smooth_bps - 2_041.328e3).abs() < 1.0);
-        // However long the step, x ends at what was measured, and y at x.
+        // After a step of any length, x ends at the measured rate, and y at x.
         rule.step(5e5, 60.0);
         assert!((rule.probed_bps.unwrap() - 5e5).abs() < 1e-3 && (rule.smooth_bps - 5e5).abs() < 1e-3);
     }

@@ -1,11 +1,11 @@
-//! What holds of all rules, whatever they are told.
+//! Properties of all rules, for any reports.
 
 use proptest::prelude::*;
 
 use super::telling::{came, coming, ladder, made, playing, s, start};
 use super::{Decision, Ladder, Live, RULES, Situation, Tuning};
 
-/// Rules that choose by the throughput of what came.
+/// Rules that choose by the measured throughput.
 const BY_RATE: [&str; 10] = [
     "harmonic",
     "hlsjs",
@@ -25,7 +25,7 @@ struct Step {
     kbps: f64,
     wait_s: f64,
     buffer_s: f64,
-    /// Of the segment, what had come when the rule was asked whether to give it up.
+    /// The part of the segment that had arrived when the rule was asked whether to give it up.
     came: f64,
     ran_dry: bool,
     live: bool,
@@ -40,7 +40,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..30)
 }
 
-/// What a rule decides in such a session.
+/// A rule's decisions in such a session.
 fn session(name: &str, tuning: Tuning, ladder: &Ladder, steps: &[Step]) -> Vec<Decision> {
     let mut rule = made(name, tuning);
     let (mut decisions, mut now_s, mut level) = (Vec::new(), 0.0, None);
@@ -70,7 +70,8 @@ fn session(name: &str, tuning: Tuning, ladder: &Ladder, steps: &[Step]) -> Vec<D
             step.wait_s,
         );
         if let Some(other) = rule.abandon(&progress, &at(now_s, level)) {
-            // Shaka chooses while a segment comes, and may give it up for a higher level too (`simple_abr_manager.js`).
+            // Shaka chooses during a transfer, and may give up the segment for a higher level too
+            // (`simple_abr_manager.js`).
             let is_lower = other.level < decision.level || name == "shaka" && other.level != decision.level;
             assert!(is_lower, "{name}: {other:?} in place of {}", decision.level);
             let given_up =
@@ -109,8 +110,9 @@ proptest! {
         }
     }
 
-    /// Segments of 4 MB, so that all players have seen enough of them. hls.js is the exception: where its buffer is short of
-    /// a segment, what comes in time at a higher throughput keeps it from what it takes when nothing does.
+    /// Segments of 4 MB, so that all players have seen enough of them. hls.js is the exception. Where its buffer is
+    /// short of a segment, a level that is in time at a higher throughput replaces the choice for the case that none
+    /// is.
     #[test]
     fn more_throughput_never_means_a_lower_level(
         kbps in 100.0..30_000.0f64, times in 1.001..3.0f64, before in 0usize..6, buffer_s in 0.0..40.0f64,

@@ -15,7 +15,7 @@ impl Recent {
         Recent { most, numbers: VecDeque::with_capacity(most) }
     }
 
-    /// Takes in `number`; the oldest goes if there is no room.
+    /// Takes in `number`, and drops the oldest if there is no room.
     pub fn push(&mut self, number: f64) {
         if self.numbers.len() == self.most {
             self.numbers.pop_front();
@@ -43,7 +43,7 @@ impl Recent {
         (self.len() > 0).then(|| self.iter().sum::<f64>() / self.len() as f64)
     }
 
-    /// Count over the sum of reciprocals: what low numbers pull down most. 0 if one of them is 0.
+    /// The harmonic mean: count over the sum of reciprocals. 0 if one of the numbers is 0.
     pub fn harmonic_mean(&self) -> Option<f64> {
         (self.len() > 0).then(|| self.len() as f64 / self.iter().map(f64::recip).sum::<f64>())
     }

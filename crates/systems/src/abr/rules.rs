@@ -19,7 +19,7 @@ use super::{Rule, Tuning, dashjs, mmsys18};
 pub struct NamedRule {
     /// Its name in scenarios.
     pub name: &'static str,
-    /// What it does, in a line.
+    /// The rule's effect, in a line.
     pub title: &'static str,
     /// Where it is from: the paper and its section, or the player and its version.
     pub source: &'static str,
@@ -192,11 +192,11 @@ pub fn rule(name: &str) -> Option<&'static NamedRule> {
     RULES.iter().find(|rule| rule.name == name)
 }
 
-/// A rule for a session, by its name: one of [`RULES`], or a function (`FILE.py:NAME`).
+/// Makes a rule for a session by its name: one of [`RULES`], or a function (`FILE.py:NAME`).
 ///
 /// # Errors
 ///
-/// There is none, and which there are; or what is wrong with the function.
+/// An unknown name, with the list of known ones, or a description of the function's fault.
 pub fn make(name: &str, tuning: &Tuning) -> Result<Box<dyn Rule>, String> {
     match rule(name) {
         Some(named) => Ok((named.make)(tuning)),

@@ -10,23 +10,24 @@ const HALF_LIVES_S: (f64, f64) = (2.0, 5.0);
 /// Bytes of a sample, and time, below which it is ignored (`minBytes`, `cacheLoadThreshold`).
 const LEAST_BYTES: u64 = 16_000;
 const LEAST_MS: u64 = 5;
-/// A segment that comes is a sample each time that more than so many ms have passed.
+/// The segment in flight gives a sample each time that more than this many ms have passed.
 const SAMPLE_MS: u64 = 100;
-/// Bytes from which the averages are believed (`minTotalBytes`), and what the throughput is taken to be before.
+/// Bytes from which the averages count (`minTotalBytes`), and the assumed throughput before.
 const ENOUGH_BYTES: u64 = 128_000;
 const DEFAULT_BPS: f64 = 1e6;
 /// Time between choices, in ms (`switchInterval`).
 const INTERVAL_MS: u64 = 8000;
-/// Of the throughput, what a level may need (`bandwidthDowngradeTarget`).
+/// The share of the throughput that a level may need (`bandwidthDowngradeTarget`).
 const SHARE: f64 = 0.95;
 
 /// Shaka Player 5.2.12, `SimpleAbrManager` on `EwmaBandwidthEstimator`, with `useNetworkInformation` off.
 ///
-/// A level is chosen as samples come, at most each 8 s and first when 128 kB came: the highest within 0.95 of the throughput.
-/// (A level is kept up to the next one's rate over 0.85, but of the levels that are right the highest is taken, and the next
-/// is right from its rate over 0.95: the 0.85 decides nothing.) The segment that comes meanwhile is given up, even if its last
-/// bytes made the choice: it is held by the prefetch of the level before, which `switchStream` clears
-/// (`media/segment_prefetch.js`). The weighing in `StreamingEngine.shouldAbortCurrentRequest_` comes too late to keep it.
+/// A level is chosen as samples arrive, at most each 8 s, and first after 128 kB: the highest within 0.95 of the
+/// throughput. (A level is kept up to the next one's rate over 0.85. But the highest suitable level is selected, and
+/// the next one is suitable from its rate over 0.95, so that 0.85 decides nothing.) The segment in flight is given up,
+/// even if its last bytes made the choice. The reason: the prefetch of the previous level holds it, which
+/// `switchStream` clears (`media/segment_prefetch.js`). The weighing in `StreamingEngine.shouldAbortCurrentRequest_` is
+/// too late to keep it.
 pub struct Shaka {
     throughput: EwmaPair,
     bytes: u64,
@@ -34,7 +35,7 @@ pub struct Shaka {
     /// When the last choice was, in ms.
     chosen: Option<u64>,
     is_started: bool,
-    /// Of the segment that comes: when it was asked for, and up to which ms and which byte samples were taken.
+    /// For the segment in flight: the time of its request, and the ms and the byte up to which samples were taken.
     sampled: Option<(Duration, u64, u64)>,
     /// Its clock counts whole ms (`Date.now()`); how far into one the session begins is drawn.
     begins: Duration,
@@ -118,7 +119,7 @@ impl Rule for Shaka {
             let (until, bytes) = self.sampled(fetched.asked);
             let ms = self.ms(fetched.seen).saturating_sub(until);
             self.sample(fetched.bytes.saturating_sub(bytes), ms);
-            // The page chooses when it has read the end, which is later than that came.
+            // The page chooses when it has read the end, which is later than the last byte's arrival.
             self.suggest(&Situation { now: now.now.max(fetched.seen), ..*now });
         }
         self.sampled = None;
@@ -159,7 +160,8 @@ mod tests {
         Situation { now: s(seconds), ..now }
     }
 
-    /// 950 of 1000 kbit/s may be used at first; the first choice comes with the first 128 kB (1024 kbit), the next 8 s on.
+    /// 950 of 1000 kbit/s may be used at first. The first choice follows the first 128 kB (1024 kbit), the next one 8 s
+    /// later.
     #[test]
     fn it_chooses_when_enough_came_and_each_eight_seconds() {
         let ladder = ladder(&[400, 950, 1899, 3799], 2);
@@ -200,7 +202,7 @@ mod tests {
         assert!((rule.throughput.weight() - 2.0).abs() < 1e-9 && (rule.bps() - 2e6).abs() < 1.0);
     }
 
-    /// 128 kB come in 4 s: 256 kbit/s, level 0. What is missing, and what is held, decides nothing.
+    /// 128 kB arrive in 4 s: 256 kbit/s, level 0. The missing part and the buffer decide nothing.
     #[test]
     fn a_choice_while_a_segment_comes_gives_it_up() {
         let ladder = ladder(&[200, 800], 4);

@@ -1,4 +1,4 @@
-//! What tests tell rules.
+//! Reports to rules, for tests.
 
 use streamgauge_base::{BitRate, Duration};
 

@@ -1,4 +1,4 @@
-//! What BOLA weighs against each other: how much a level is worth and how much of the buffer that may cost.
+//! The two sides that BOLA weighs: the value of a level, and the buffer that it may cost.
 
 use super::Ladder;
 
@@ -7,7 +7,7 @@ use super::Ladder;
 pub struct Utilities {
     /// How much of the buffer a unit of worth may cost, in s.
     pub v: f64,
-    /// What it is worth to play at all.
+    /// The value of playing at all.
     pub g: f64,
     worth: Vec<f64>,
 }

@@ -2,16 +2,17 @@
 
 use super::{Decision, Fetched, Rule, Situation, Tuning};
 
-/// What the buffer is counted against (`dash-buffersize`), and the share below which the lowest level is asked for.
+/// The reference of the buffer (`dash-buffersize`), and the share of it below which the player requests the lowest
+/// level.
 const BUFFER_S: f64 = 30.0;
 const LOW_PERCENT: f64 = 30.0;
 
-/// VLC 2.1.0, `stream_filter/dash`: all bits of the session over all time that it spent in reading, which forgets nothing;
-/// the highest level strictly below, and the lowest while the buffer is below 30 % of 30 s. In the form of late 2011
-/// (revision 2a6547a) the throughput is 0 until two chunks came.
+/// VLC 2.1.0, `stream_filter/dash`: all bits of the session over all time spent in reading, an average that forgets
+/// nothing. The rule selects the highest level strictly below it, and the lowest while the buffer is below 30 % of 30
+/// s. In the form of late 2011 (revision 2a6547a) the throughput is 0 until two chunks have arrived.
 ///
-/// What belongs to the player is not in it: that it decides when 80 % of a chunk came, asks for two at a time, and stops
-/// reading when its buffer is full.
+/// The rule leaves out the player's part: it decides when 80 % of a chunk has arrived, requests two at a time, and
+/// stops reading when its buffer is full.
 pub struct Vlc2 {
     bits: f64,
     reading_s: f64,
@@ -73,7 +74,7 @@ mod tests {
     use super::super::telling::{came, ladder, made, playing, s, start};
     use super::*;
 
-    /// 2000 kbit in 2 s and 1200 kbit in 2 s of reading: 800 kbit/s, however long ago and whatever else took time.
+    /// 2000 kbit in 2 s and 1200 kbit in 2 s of reading: 800 kbit/s, at any age and with any other time between.
     #[test]
     fn time_in_reads_alone_counts_and_nothing_is_forgotten() {
         let ladder = ladder(&[200, 400, 800, 1600], 2);

@@ -5,15 +5,15 @@ use super::{Decision, Fetched, Ladder, Rule, Situation, Tuning};
 
 /// Samples that the average looks at to see how steady they are.
 const SAMPLES: usize = 10;
-/// Of the average, what the logic `rate` uses; it samples no less time than so much.
+/// The share of the average that the logic `rate` uses, and the shortest time of its samples.
 const RATE_SHARE: f64 = 0.75;
 const RATE_WINDOW_S: f64 = 0.25;
 /// The buffer's least and its target.
 const LEAST_S: f64 = 6.0;
 const TARGET_S: f64 = 30.0;
 
-/// An average that follows what is steady: of samples that went one way it takes up to 33 % from before, of samples that
-/// went up and down ever less.
+/// An average that follows steady samples. If they moved one way, it keeps up to 33 % of its old value. If they moved
+/// up and down, it keeps ever less.
 struct Average {
     samples: Recent,
     /// The sample before the ones kept.
@@ -42,7 +42,7 @@ impl Average {
     }
 }
 
-/// What both logics decide first.
+/// The first decision of both logics.
 fn first(ladder: &Ladder, initial_bps: Option<f64>, share: f64) -> Decision {
     initial_bps.map_or_else(
         || Decision::at_once(0, None, "nothing came yet: the lowest"),
@@ -94,12 +94,13 @@ impl Rule for Vlc3Rate {
     }
 }
 
-/// The default logic of VLC 3, `nearoptimal`: a form of BOLA (Spiteri et al., INFOCOM'16) with u = ln R and times where
-/// BOLA has counts of segments: the level of the highest (V (u - u_min + gamma) - B) / R, where gamma = 1 +
-/// (u_max - u_min) / (30 / 6 - 1) and V = (6 - 1) / (u_min + gamma). The throughput has a say in levels down alone.
+/// The default logic of VLC 3, `nearoptimal`: a form of BOLA (Spiteri et al., INFOCOM'16) with u = ln R, and with times
+/// where BOLA has counts of segments. It selects the level with the highest (V (u - u_min + gamma) - B) / R, where
+/// gamma = 1 + (u_max - u_min) / (30 / 6 - 1) and V = (6 - 1) / (u_min + gamma). The throughput counts for levels down
+/// alone.
 ///
-/// V is so small that all scores are negative once the buffer is more than a second or two: dividing by the highest R
-/// makes the least of that, and the highest level wins whatever the throughput. It stands here as it stands in VLC.
+/// V is so small that all scores are negative once the buffer exceeds a second or two. Then the division by the highest
+/// R makes its score the least negative, and the highest level wins at any throughput. This is VLC's behaviour.
 pub struct Vlc3NearOptimal {
     average: Average,
     initial_bps: Option<f64>,
@@ -117,7 +118,7 @@ impl Vlc3NearOptimal {
     }
 }
 
-/// The level whose score is highest, of equal scores the higher.
+/// Returns the level with the highest score, of equal scores the higher level.
 fn near_optimal(ladder: &Ladder, buffer_s: f64) -> usize {
     let utility = |level| libm::log(ladder.bps(level));
     let (least, most) = (utility(0), utility(ladder.top()));
@@ -175,7 +176,7 @@ mod tests {
         for _ in 0..20 {
             average.push(700.0);
         }
-        // Ten equal samples after an equal one move nothing: half is kept, of what is 700 by then.
+        // Ten equal samples after an equal one move nothing: the average keeps half of its value, which is 700 by then.
         assert!((average.value - 700.0).abs() < 1.0);
     }
 
@@ -187,16 +188,16 @@ mod tests {
         let now = playing(&ladder, 0, 10.0);
         rule.fetched(&came(0, 200.0, 0.0, 0.0, 0.1), &now);
         assert_eq!(rule.decide(&now).level, 0);
-        // 400 kbit in 0.4 s: 1000 kbit/s, of which 750 may be used, and the level must be below.
+        // 400 kbit in 0.4 s: 1000 kbit/s. The rule may use 750, and the level must be below.
         rule.fetched(&came(0, 200.0, 0.1, 0.0, 0.3), &now);
         assert_eq!((rule.decide(&now).level, rule.decide(&now).estimate.unwrap().as_bps()), (0, 1_000_000));
         rule.fetched(&came(0, 410.0, 0.4, 0.0, 0.4), &now);
         assert_eq!(rule.decide(&now).level, 1);
     }
 
-    /// Of 100 to 1500 kbit/s: gamma = 1 + ln 15 / 4 = 1.677, V = 5 / (ln 100000 + 1.677) = 0.379. At 0.5 s of buffer the
-    /// scores are (0.636 - 0.5) / 100 = 0.00136 and (1.662 - 0.5) / 1500 = 0.00077; at 0.6 s 0.0004 and 0.0007; at 1.7 s all
-    /// are negative, the highest level's least so.
+    /// Levels of 100 to 1500 kbit/s: gamma = 1 + ln 15 / 4 = 1.677, V = 5 / (ln 100000 + 1.677) = 0.379. At 0.5 s of
+    /// buffer the scores are (0.636 - 0.5) / 100 = 0.00136 and (1.662 - 0.5) / 1500 = 0.00077. At 0.6 s they are 0.0004
+    /// and 0.0007. At 1.7 s all are negative, the highest level's least so.
     #[test]
     fn from_a_second_of_buffer_on_the_highest_level_wins() {
         let ladder = ladder(&[100, 1500], 2);
@@ -216,7 +217,7 @@ mod tests {
             rule.decide(&playing(&ladder, before, 0.0)).level
         };
         assert_eq!(near_optimal(&ladder, 0.0), 0);
-        // Below the lowest; one below what is afforded; what was before.
+        // Below the lowest, one below the affordable level, and the previous level.
         assert_eq!((level(50e3, 3), level(700e3, 3), level(400e3, 3), level(2e6, 2)), (0, 1, 0, 2));
     }
 }

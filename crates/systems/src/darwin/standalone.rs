@@ -113,7 +113,7 @@ impl Playing for Viewed {
         }
     }
 
-    /// Packets are of RTP, of all tracks.
+    /// Counts of packets are RTP's, over all tracks.
     fn figures(&mut self, now: Instant) -> Map<String, Value> {
         let report = self.player.report_at(now);
         by_name(json!({

@@ -29,13 +29,13 @@ use crate::media::LadderSpec;
 use crate::rates::stream_bps;
 use crate::standalone::{Player, Server};
 
-/// What the player of a trial calls the server.
+/// The server's name for the player of a trial.
 const HOST: &str = "server";
 
 /// A trial's flow of at most so many levels: more is no ladder.
 const MOST_LEVELS: usize = 64;
 
-/// What the origin has a manifest of that format as.
+/// The origin's name for a manifest of that format.
 pub fn target_of(format: &str) -> &'static str {
     match format {
         "mpd-timeline" => TIMELINE_MPD,
@@ -46,11 +46,11 @@ pub fn target_of(format: &str) -> &'static str {
     }
 }
 
-/// What the origin has of a ladder, which stands at `key` in the flow's plan.
+/// The origin's presentation of the ladder at `key` in the flow's plan.
 ///
 /// # Errors
 ///
-/// What of it cannot be presented, and what would be right.
+/// The part that cannot be presented, and the accepted values.
 pub(crate) fn presented(
     key: &'static str,
     ladder: &LadderSpec,
@@ -64,7 +64,7 @@ pub(crate) fn presented(
     Presentation::of_ladder(ladder, origin).map_err(|what| (key.into(), format!("{what}; give another clip")))
 }
 
-/// What a flow's player draws from: flows of one scenario draw apart.
+/// The seed of a flow's player. Flows of one scenario draw apart.
 pub fn seed_of(seed: u64, flow: &str) -> u64 {
     let seed = blake3::hash(format!("{seed} {flow} abr").as_bytes());
     u64::from_le_bytes(seed.as_bytes()[..8].try_into().expect("a hash has 32 bytes"))
@@ -166,7 +166,7 @@ impl System for DashSpec {
         Some(&self.tcp)
     }
 
-    /// What the highest level and the sound come to, on average.
+    /// The mean rate of the highest level and the sound.
     fn wanted_bps(&self, link_bytes: u32) -> Option<f64> {
         let top = self.ladder.video.last()?;
         let media = top.bit_rate_bps + self.ladder.audio.as_ref().map_or(0, |audio| audio.bit_rate_bps);

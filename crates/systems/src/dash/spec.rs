@@ -1,4 +1,4 @@
-//! What a plan says of adaptive streaming over HTTP.
+//! The settings of adaptive streaming over HTTP in a plan.
 
 use serde::{Deserialize, Serialize};
 use streamgauge_plan::{TcpSpec, settings};

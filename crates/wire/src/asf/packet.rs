@@ -100,7 +100,7 @@ pub fn without_padding(packet: &[u8]) -> Result<Vec<u8>, Problem> {
     let front = Front::read(packet)?;
     let payloads = &packet[front.payloads_at..front.payloads_end];
     let sequence = &packet[front.sequence.0..front.sequence.1];
-    // Flags twice, length, send time and duration.
+    // Two bytes of flags, the length, the send time and the duration.
     let length = front.flags_at + 2 + 2 + sequence.len() + 6 + payloads.len();
     let Ok(said) = u16::try_from(length) else {
         return Err(Fault::PacketLength { said: length as u32, found: MOST_PACKET_BYTES }.at(0));

@@ -5,7 +5,7 @@
 //!
 //! Before each piece of a frame is a header:
 //!
-//! | bits | what | where |
+//! | bits | content | form |
 //! |---|---|---|
 //! | 2 | 0: a part, not the last; 1: the whole frame, alone in its packet; 2: the last part; 3: a whole frame, others may follow | all |
 //! | 6 | number of the frame's parts, its upper 6 of 7 bits | all |

@@ -82,7 +82,7 @@ def _ladder(
         typer.Option(
             "--frame-rate",
             metavar="N",
-            help="Frames a second. Default: the film's; 25 for content that ships.",
+            help="Frames a second. Default: the film's rate, or 25 for shipped content.",
         ),
     ] = None,
     sizes: Annotated[

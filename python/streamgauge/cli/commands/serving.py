@@ -103,7 +103,9 @@ def _serve(
     settings: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", metavar="NAME=VALUE", help="Set one constant; times have a unit, 250ms. Repeatable."
+            "--set",
+            metavar="NAME=VALUE",
+            help="Set one constant. A time has its unit, such as 250ms. Repeatable.",
         ),
     ] = None,
     max_sessions: Annotated[

@@ -1,17 +1,17 @@
-"""What is run: a session of one player on a link, drawn by a seed, as ordinary scenarios.
+"""The cases: a session of one player on a link, drawn by a seed, as ordinary scenarios.
 
 A subject is a player that ships with one of its rules. Every subject meets every length of segments in
 `SEGMENTS_S`, each length on two kinds of link, and over its lengths all of `KINDS` (`kinds_of`). The ladder,
 the buffer, the position where play begins and the link are drawn. A case's conditions depend on `DRAW`, its
-id and the name of what is drawn alone: another case, or one more thing that is drawn, changes no other.
+id and the name of the drawn value alone: another case, or one more drawn value, changes no other.
 
 ============  ============================================================================================
 kind          the bottleneck's rate
 ============  ============================================================================================
-``constant``  1.03 to 1.25 times a level's rate, so that shares of it that a rule may have tell
+``constant``  1.03 to 1.25 times a level's rate, so that a rule's share of it shows
 ``steps``     four rates, 7 to 11 s apart
-``square``    1 to 1.6 times the highest level, then 1.3 to 2.5 times the lowest; 16 to 24 s a period; BOLA's
-              as `FALL` says
+``square``    1 to 1.6 times the highest level, then 1.3 to 2.5 times the lowest; 16 to 24 s a period; for
+              BOLA by `FALL`
 ``trace``     a shipped trace from a second that is drawn, scaled to a mean that is drawn
 ============  ============================================================================================
 """
@@ -57,7 +57,7 @@ LADDERS: Final[tuple[tuple[str, tuple[int, ...]], ...]] = (
     ("carphone", (100, 250, 500, 800, 1500)),
     ("bikes", (300, 700, 1500, 3000)),
 )
-"""What is played: a source, and its levels in kbit/s."""
+"""The content: a source, and its levels in kbit/s."""
 SEGMENTS_S: Final = (2, 4, 6)
 POSITIONS_S: Final = (0, 10, 21)
 """Where in the media play begins: at its start, and where few segments begin, or none."""
@@ -70,7 +70,7 @@ SIMULATED: Final = 48
 
 @dataclass(frozen=True)
 class SquareRange:
-    """From what a square wave is drawn: shares of the ladder's level of that index, and seconds."""
+    """The ranges of a square wave: shares of the ladder's level of that index, and seconds."""
 
     first: tuple[float, float, int] = (1, 1.6, -1)
     second: tuple[float, float, int] = (1.3, 2.5, 0)
@@ -79,34 +79,34 @@ class SquareRange:
 
 FALL: Final = SquareRange((2.3, 2.8, -1), (0.8, 0.92, -1), (30, 40))
 """It fills the buffer at the highest level, then bears less than that. Here alone BOLA, which stays while the
-buffer is full, and the throughput rule, which falls at once, surely differ: BOLA begins as that rule and may
-rise no higher, and what a rate near the lowest level does is decided by abandonment."""
+buffer is full, and the throughput rule, which falls at once, surely differ: BOLA begins as that rule
+and may rise no higher, and abandonment decides the effect of a rate near the lowest level."""
 
 
 @dataclass(frozen=True)
 class ComparedPlayer:
-    """A player that ships, and what stands for it in sim."""
+    """A real player, and its model in sim."""
 
     name: str
     rule: str
-    """Its rule as the program is told, ``default`` for its own."""
+    """Its rule in the program's settings, ``default`` for its own."""
     simulated: str
     """The rule of system `dash`."""
     told: Mapping[str, str] = field(default_factory=dict)
-    """What else both are told: nothing, as its authors set it."""
+    """Further settings of both: none, as its authors set it."""
     buffers_s: tuple[int, ...] = (10, 14, 18)
     """How much it may hold, one of them: small, so that a buffer is full, and requests pause."""
     square: SquareRange = SquareRange()
     length_s: float = 36
-    """Of a session."""
+    """The length of a session."""
     tells_shown: bool = True
     """The program reports which level it shows, besides the one that it chooses."""
     told_real: Mapping[str, str] = field(default_factory=dict)
-    """What else the program alone is told."""
+    """Further settings of the program alone."""
 
 
 ALONE: Final = {"fast_switch": "off"}
-"""So that the rule alone is compared, in both modes: nothing that is held is fetched again."""
+"""Nothing that is held is fetched again, in both modes, so that the rule alone is compared."""
 SUBJECTS: Final[Mapping[str, ComparedPlayer]] = {
     "dashjs": ComparedPlayer("dashjs", "default", "dashjs-dynamic"),
     "dashjs-throughput": ComparedPlayer("dashjs", "throughput", "dashjs-throughput", ALONE),
@@ -139,14 +139,14 @@ class AbrCase:
     begin_s: int
     """Where in the media play begins."""
     conditions: Mapping[str, str]
-    """What was drawn, in words: ``rate``, ``rtt``, ``queue``, ``ladder``, ``segment``, ``buffer``, ``begin``
+    """The draws, in words: ``rate``, ``rtt``, ``queue``, ``ladder``, ``segment``, ``buffer``, ``begin``
     (where in the media play begins)."""
     quick: bool
     is_mix: bool = False
 
     @property
     def subject(self) -> str:
-        """Who plays, by which rule."""
+        """A player with its rule."""
         return self.id.partition("/")[0]
 
 
@@ -263,7 +263,7 @@ _Drawn = tuple[Any, str, float]
 
 @dataclass(frozen=True)
 class _Draws:
-    """What is drawn for one case."""
+    """The draws of one case."""
 
     case: str
     square: SquareRange

@@ -58,11 +58,11 @@ SWITCHES: Final[Mapping[str, Variant]] = {
 
 
 def varied(case: AbrCase, variant: Variant) -> AbrCase:
-    """The case with something about its simulated player changed: parameters of system `dash`, besides
-    the scenario's own ``host_jitter``.
+    """Returns the case with a change of its simulated player: parameters of system `dash`, or the scenario's
+    own ``host_jitter``.
 
     Raises:
-        ScenarioError: if the simulated player does not know what is to be changed, or it is of others `ONLY`.
+        ScenarioError: if the simulated player does not know the parameter, or it is of others `ONLY`.
     """
     changes: dict[str, Any] = {}
     for key, value in variant.items():
@@ -100,7 +100,7 @@ def _program_lacks(case: AbrCase, way: str | None) -> str | None:
 def _about(
     case: AbrCase, sim: Sequence[Mapping[str, Any]], emu: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """Its conditions, and what one session in each mode asked for."""
+    """Its conditions, and the requests of one session in each mode."""
     return {
         "conditions": case.conditions,
         "levels_bps": list(case.levels_bps),

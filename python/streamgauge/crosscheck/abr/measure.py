@@ -1,4 +1,4 @@
-"""The quantities of one session, taken from what crossed the path and what its player said."""
+"""The quantities of one session, from packets on the path and its player's reports."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class SessionKeeper:
 
     @property
     def key(self) -> str:
-        """What the result depends on besides the record."""
+        """The inputs of the result besides the record."""
         return f"{SCHEMA} {' '.join(map(str, self.case.levels_bps))}"
 
     def take(self, directory: Path) -> None:
@@ -71,5 +71,5 @@ class SessionKeeper:
 
 
 def keep_session(case: AbrCase) -> SessionKeeper:
-    """What a trial of the case leaves besides its metrics."""
+    """A trial's results besides its metrics."""
     return SessionKeeper(case)

@@ -64,7 +64,7 @@ def _trials(document: Document) -> str:
 
 
 def _conditions(document: Document) -> str:
-    """A row a case: what was drawn."""
+    """Returns a row for each case: its draws."""
     columns = ("rate", "rtt", "queue", "ladder", "segment", "buffer", "begin")
     lines = [f"| case | {' | '.join(columns)} | real trials |", "|---" * (len(columns) + 2) + "|"]
     for case in document["cases"]:

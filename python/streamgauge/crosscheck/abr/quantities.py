@@ -1,8 +1,8 @@
-"""What tells rules of adaptive bit rate apart, as numbers of one trial.
+"""The differences between rules of adaptive bit rate, as numbers of one trial.
 
-Which level a player asked for, and when, is read off the path: the requests that a record has of either mode
-(``GET /v2/7.m4s`` of our player, ``GET /segment-2-7.m4s`` of somebody else's). What players say of themselves
-differs: some tell a level when it is chosen, ours when it is shown.
+The levels that a player requested, and the times, are read off the path: the requests in a record of either
+mode (``GET /v2/7.m4s`` of our player, ``GET /segment-2-7.m4s`` of another). Players' own reports differ: some
+report a level when it is chosen, ours when it is shown.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ def requests(messages: Iterable[tuple[int, str]]) -> list[SegmentRequest]:
 
 
 def of_requests(asked: Sequence[SegmentRequest], levels_bps: Sequence[int]) -> Found:
-    """What the requests of one session tell.
+    """Returns the quantities of the requests of one session.
 
-    A segment counts once, with the level of the last request for it: what was given up, or fetched again at
-    another level while it was held, is not what is shown.
+    A segment counts once, with the level of the last request for it. A segment that was given up, or fetched
+    again at another level while it was held, is not shown.
 
     Args:
         asked: in their order.

@@ -1,4 +1,4 @@
-"""How much of what was compared is equivalent, by player and by length of segments."""
+"""The share of compared quantities that are equivalent, by player and by length of segments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from streamgauge.crosscheck.abr.cases import SEGMENTS_S, SUBJECTS
 __all__ = ["EquivalentShare", "by_player", "sentences"]
 
 _TITLES: Final = {"dashjs": "dash.js", "hlsjs": "hls.js", "shaka": "Shaka"}
-"""What people call the players, in the order of `SUBJECTS`."""
+"""The usual names of the players, in the order of `SUBJECTS`."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class EquivalentShare:
 
     @property
     def percent(self) -> float:
-        """Of the rows, those that are equivalent."""
+        """Returns the equivalent ones of the rows."""
         return 100 * self.equivalent / self.rows
 
 

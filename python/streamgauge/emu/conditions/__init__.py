@@ -1,4 +1,4 @@
-"""Whether what a plan does to the path took effect: by the record alone, and by what packets met there."""
+"""Judges whether a plan's settings of the path took effect, by the record and by the fates of packets."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def delay(settings: Mapping[str, Any], rows: Rows, duration: int) -> tuple[list[
     """Faults, a sentence each, and how many spans were judged; see `stages`."""
     jitter = settings.get("jitter")
     steps = timeline.delays(settings)
-    # What is held at the end would have left after all that did, and changes nothing.
+    # A packet that is held at the end would have left after all that did, and changes nothing.
     left = rows.delivered
     t_in, t_out, flow = rows.t_in[left], rows.t_out[left], rows.flow[left]
     extras = {int(index): int(extra) for index, extra in settings.get("flows") or ()}
@@ -40,7 +40,8 @@ def delay(settings: Mapping[str, Any], rows: Rows, duration: int) -> tuple[list[
         edge |= np.isin(t_in, [at for at, _ in toggles[1:]])
         edge |= np.isin(t_in, [at for at, one in settings.get("changes") or () if "jitter" in one])
         drawn = _in_force([(at, int(on)) for at, on in toggles], t_in) == 1
-    # Where draw or setting is not known, the record's own word: what is before and behind is judged.
+    # Where draw or setting is unknown, the record's own value counts: the rows before and after it are
+    # judged.
     due = np.where(drawn | edge, t_out, fixed)
     if jitter is None or jitter.get("keep_order", True):
         for pipe in [flow == index for index in extras] + [~np.isin(flow, list(extras))]:
@@ -61,7 +62,7 @@ def delay(settings: Mapping[str, Any], rows: Rows, duration: int) -> tuple[list[
 
 
 def _jitters(jitter: Mapping[str, Any], changes: Any) -> list[tuple[int, Any]]:
-    """The distribution in force over time; None while there is none. A change stands from then on."""
+    """Returns the distribution in force over time; None while there is none. A change holds from then on."""
     own = [(at, jitter["distribution"] if on else None) for at, on in switches(jitter)]
     later = [
         (int(at), {"uniform": {"spread": one["jitter"]}}) for at, one in changes or () if "jitter" in one
@@ -80,7 +81,7 @@ def _jitter(
     drawn: Any,
     duration: int,
 ) -> tuple[list[str], int]:
-    """What was `added` to the `base` delay of each packet that drew, ns."""
+    """Returns the delay that was `added` to the `base` delay of each packet with a draw, ns."""
     faults, judged = [], 0
     for span in spans(_jitters(jitter, changes), duration):
         here = drawn & (t_in > span.begin) & (t_in < span.end)

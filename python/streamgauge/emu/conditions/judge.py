@@ -1,4 +1,4 @@
-"""The path of a plan against a record: the changes that it reports, and what packets met in between."""
+"""Compares a plan's path with a record: the reported changes, and the fates of packets between them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from streamgauge.emu.conditions.timeline import changes
 
 @dataclass
 class Conditions:
-    """What was found."""
+    """The result."""
 
     faults: list[str] = field(default_factory=list)
     """A sentence each."""
@@ -87,7 +87,7 @@ def judge(
 def judge_record(
     directory: Path, plan: Mapping[str, Any], events: Iterable[Mapping[str, Any]], duration_ns: int
 ) -> dict[str, Any]:
-    """`judge` of what the emulator wrote to `directory`, as plain data for a verdict."""
+    """Runs `judge` on the emulator's files in `directory`, and returns plain data for a verdict."""
     path_events = [event for event in events if event["flow"] is None]
     packets = pl.read_parquet(directory / "packets.parquet")
     return asdict(judge(plan, packets, path_events, duration_ns))

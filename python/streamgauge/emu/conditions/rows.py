@@ -25,7 +25,8 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class Rows:
-    """A row each, in order of arrival; -1 in `t_out` for what did not leave. Times in ns."""
+    """One row for each packet, in order of arrival. `t_out` is -1 for a packet that did not leave. Times in
+    ns."""
 
     pkt: Numbers
     copy: Numbers
@@ -56,7 +57,7 @@ class Rows:
         return cls(**{name: rows[name].cast(pl.Int64).to_numpy() for name in _COLUMNS})
 
     def between(self, begin: int, end: int) -> Mask:
-        """What arrives after `begin` and before `end`."""
+        """Selects arrivals after `begin` and before `end`."""
         return np.asarray((self.t_in > begin) & (self.t_in < end))
 
     @property
@@ -64,12 +65,12 @@ class Rows:
         return np.asarray(self.fate == DELIVERED)
 
     def dropped(self, cause: int) -> Mask:
-        """What was dropped for this reason."""
+        """Selects packets that were dropped for this reason."""
         return np.asarray((self.fate == DROPPED) & (self.cause == cause))
 
     @property
     def cut_here(self) -> Mask:
-        """Fragments that came as one packet: several of one packet at one time."""
+        """Selects fragments that arrived as one packet: several of one packet at one time."""
         order = np.lexsort((self.t_in, self.copy, self.pkt))
         same = np.ones(max(len(self) - 1, 0), dtype=np.bool_)
         for column in (self.pkt, self.copy, self.t_in):
@@ -80,8 +81,8 @@ class Rows:
 
     @property
     def protocol(self) -> NDArray[np.str_]:
-        """What each is above IP, as its header bytes tell: UDP and ICMP echo have 28 with those of IP, TCP at
-        least 40. "" for housekeeping and for parts of datagrams."""
+        """Returns the protocol of each above IP, by its header bytes: UDP and ICMP echo have 28 with those of
+        IP, TCP at least 40. "" for housekeeping and for parts of datagrams."""
         headers = self.ip_bytes - self.payload_bytes
         whole = (self.fragment_offset == 0) & (self.flags & MORE_FRAGMENTS == 0)
         known = whole & (self.kind != OTHER)

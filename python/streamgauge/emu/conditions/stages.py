@@ -1,7 +1,7 @@
-"""What packets met in a stage, against what the plan says of it: a function for each kind.
+"""Compares the fates of packets in a stage with the plan: a function for each kind.
 
-Each returns the faults it found, a sentence each, and how many spans of settings it could judge. A span in
-which too few packets came to tell is not judged.
+Each returns the faults it found, a sentence each, and the number of spans of settings that it could judge. A
+span with too few packets is not judged.
 """
 
 from __future__ import annotations
@@ -93,7 +93,8 @@ def loss(settings: Settings, rows: Rows, duration: int) -> Judgement:
 
 
 def _steered_loss(settings: Settings, rows: Rows, duration: int) -> Judgement:
-    """Random loss whose share changes; what another model lost before the first change is not judged."""
+    """Judges random loss with a changing share. Losses of another model before the first change are not
+    judged."""
     model, lost = settings["model"], rows.dropped(RANDOM_LOSS)
     plainly = "bernoulli" in model and not settings.get("switches")
     faults, judged = [], 0
@@ -122,7 +123,7 @@ def duplicate(settings: Settings, rows: Rows, duration: int, nth: int) -> Judgem
 
 
 def corrupt(settings: Settings, rows: Rows, duration: int, damaged: set[tuple[int, int, int]]) -> Judgement:
-    """Packets damaged here: those that arrived `damaged`, by their keys, say nothing."""
+    """Judges packets damaged here. Packets that arrived `damaged`, by their keys, are no evidence."""
     intact = (
         np.fromiter((key not in damaged for key in keys(rows)), dtype=bool, count=len(rows))
         if damaged
@@ -133,7 +134,7 @@ def corrupt(settings: Settings, rows: Rows, duration: int, damaged: set[tuple[in
 
 
 def keys(rows: Rows) -> list[tuple[int, int, int]]:
-    """What names each row's packet within a stage."""
+    """Returns the key of each row's packet within a stage."""
     return list(zip(rows.pkt.tolist(), rows.copy.tolist(), rows.fragment_offset.tolist(), strict=True))
 
 
@@ -141,7 +142,7 @@ def reorder(settings: Settings, rows: Rows, duration: int) -> Judgement:
     """Packets that waited the extra time, while all others passed at once."""
     extra, every = int(settings["extra"]), settings.get("every")
     stay = rows.t_out - rows.t_in
-    # What the trial's end caught can only have been waiting.
+    # A packet in the stage at the trial's end can only have been waiting.
     waited = ~rows.delivered | (stay == extra)
     odd = int((rows.delivered & (stay != extra) & (stay != 0)).sum())
     faults = [f"{odd} packets neither passed at once nor waited {plain(extra / 1e9)} s"] if odd else []
@@ -202,9 +203,9 @@ def block(settings: Settings, rows: Rows, duration: int) -> Judgement:
 
 
 def bottleneck(settings: Settings, rows: Rows, duration: int) -> Judgement:
-    """A drop-tail queue takes what fits; each transmission takes the time that the rate in force gives it; a
-    token bucket lets through no more than it may. CBQ, a program that sleeps and traces of opportunities set
-    no such rule packet by packet and are not judged by it."""
+    """Judges a queue. A drop-tail queue takes a packet that fits. Each transmission takes the time that the
+    rate in force gives it. A token bucket lets through no more than it may. CBQ, a program that sleeps and
+    traces of opportunities set no such rule packet by packet and are not judged by it."""
     size = rows.ip_bytes if settings.get("layer", "ethernet") == "ip" else rows.wire_bytes
     faults = _droptails(settings, rows, size, duration)
     steps = timeline.rates(settings, duration)
@@ -240,8 +241,8 @@ def bottleneck(settings: Settings, rows: Rows, duration: int) -> Judgement:
 
 
 def _droptails(settings: Settings, rows: Rows, size: Numbers, duration: int) -> list[str]:
-    """As `_droptail`, span by span where the limit changes. What waits above a lower limit stays, and says
-    nothing of the packets that come then: those are refused all the same."""
+    """Judges as `_droptail`, span by span where the limit changes. Waiting packets above a lower limit stay,
+    and are no evidence about later arrivals, which are dropped all the same."""
     limits = timeline.steered(settings, "limit", settings["queue"].get("droptail", {}))
     if len(limits) == 1 or "droptail" not in settings["queue"]:
         return _droptail(settings["queue"].get("droptail", {}), rows, size)
@@ -254,8 +255,9 @@ def _droptails(settings: Settings, rows: Rows, size: Numbers, duration: int) -> 
 
 
 def _droptail(limit: Mapping[str, int], rows: Rows, size: Numbers) -> list[str]:
-    """What a queue holds when a packet comes, the packet being sent included, decides: see `spec::Limit`. A
-    limit in time hangs on the rate of the moment and is not judged."""
+    """Judges a drop-tail queue. The decision depends on the queue's content at the arrival, the packet in
+    transmission included: see `spec::Limit`. A limit in time depends on the rate of the moment and is not
+    judged."""
     if "bytes" in limit:
         fits = rows.queue_bytes + size <= limit["bytes"]
     elif "packets" in limit:
@@ -269,7 +271,7 @@ def _droptail(limit: Mapping[str, int], rows: Rows, size: Numbers) -> list[str]:
 
 
 def _over_bucket(t_out: Any, octets: Any, span: Span, burst: int) -> bool:
-    """Whether between any two departures more left than the burst and what the rate added."""
+    """Returns whether between any two departures more left than the burst and the rate's tokens."""
     if not len(t_out):
         return False
     sent = np.cumsum(octets) * 8.0

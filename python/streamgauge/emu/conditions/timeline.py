@@ -1,4 +1,4 @@
-"""What the plan says of a stage over time: the changes that it reports, and the settings between them."""
+"""A stage over time by the plan: the changes that it reports, and the settings between them."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Change:
 
 @dataclass(frozen=True)
 class Span:
-    """A setting that holds for what arrives after `begin` and before `end`, ns.
+    """A setting for arrivals after `begin` and before `end`, ns.
 
-    What arrives at an edge itself may have met either setting: departures of the stage before come ahead of a
-    change at the same time, arrivals from outside behind it.
+    An arrival at an edge itself may have met either setting: departures of the previous stage precede a
+    change at the same time, arrivals from outside follow it.
     """
 
     begin: int
@@ -41,7 +41,7 @@ class Span:
 
 
 def switches(settings: Mapping[str, Any]) -> list[tuple[int, bool]]:
-    """When what can be switched is on, the state at 0 first."""
+    """Returns the times at which a switched element is on, the state at 0 first."""
     given = [(int(at), bool(on)) for at, on in settings.get("switches") or ()]
     first = given[0][1] if given and given[0][0] == 0 else True
     return [(0, first), *((at, on) for at, on in given if at > 0)]
@@ -86,7 +86,7 @@ def spans(settings: Sequence[tuple[int, Any]], duration: int) -> list[Span]:
 
 
 def changes(kind: Kind, duration: int) -> list[Change]:
-    """What a stage reports after time 0 and before `duration`, in order of time."""
+    """Returns a stage's reports after time 0 and before `duration`, in order of time."""
     (name, settings), *_ = kind.items()
     found: list[Change] = []
     if name == "bottleneck":
@@ -105,7 +105,7 @@ def changes(kind: Kind, duration: int) -> list[Change]:
 
 
 def _steered(settings: Mapping[str, Any]) -> list[Change]:
-    """What changes by `changes` alone, as the stage reports it."""
+    """Returns the reports of a value that only `changes` change."""
     found = []
     for at, change in settings.get("changes") or ():
         ((name, value),) = change.items()
@@ -130,7 +130,7 @@ def steered(settings: Mapping[str, Any], name: str, first: Any) -> list[tuple[in
 
 
 def _switched(name: str, settings: Mapping[str, Any]) -> tuple[str, float | None, float]:
-    """Name, value while on and value while off of what a stage reports when it is switched."""
+    """Returns the name of a switched stage's report, its value while on and its value while off."""
     match name:
         case "loss":
             if "list" in settings["model"]:

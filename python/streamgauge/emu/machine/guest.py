@@ -1,8 +1,8 @@
 """Inside the virtual machine: its first process.
 
-Boots, starts a worker as the host's launcher does (`streamgauge.emu.sandbox`), has it load all it needs, and
-stops there: a snapshot is taken once. Each trial begins at this point: it reads its job from one module of
-memory, runs it, writes what came of it to another, and ends.
+It boots, starts a worker as the host's launcher does (`streamgauge.emu.sandbox`), has it load all its
+modules, and stops there: a snapshot is taken once. Each trial begins at this point: it reads its job from one
+module of memory, runs it, writes its result to another, and ends.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def main() -> None:
 
 
 def prepare() -> None:
-    """What a distribution's init would have done, as far as a trial needs it."""
+    """Does the work of a distribution's init, as far as a trial needs it."""
     mount("tmpfs", "/run", "tmpfs")
     mount("tmpfs", "/dev/shm", "tmpfs", make=True)
     mount("devpts", "/dev/pts", "devpts", make=True)
@@ -113,7 +113,7 @@ def start(module: str) -> subprocess.Popen[bytes]:
 def stop_here(job_at: Path) -> None:
     """Returns when a trial begins: writes to the device that has the host stop this machine.
 
-    If it goes on and there is no job, the host asks for a later moment.
+    If it continues without a job, the host needs a later moment.
     """
     while True:
         for device in Path("/sys/bus/pci/devices").iterdir():
@@ -127,12 +127,12 @@ def stop_here(job_at: Path) -> None:
         until = time.monotonic() + LATER_S
         while time.monotonic() < until:
             pass
-    # Whatever passed until the machine stood still, and since: every trial begins at the same time.
+    # The time until the machine stopped, and since, does not count: every trial begins at the same time.
     time.sleep((ROUND_NS - time.monotonic_ns() % ROUND_NS) / 1e9)
 
 
 def write_register(device: Path, value: int) -> None:
-    """Writes to the first register of a PCI device, whose memory may be smaller than a page."""
+    """Writes to the first register of a PCI device. Its memory may be smaller than a page."""
     at = int((device / "resource").read_text().split()[0], 16) % mmap.PAGESIZE
     libc = ctypes.CDLL(None, use_errno=True)
     libc.mmap.restype = ctypes.c_void_p
@@ -190,7 +190,7 @@ def seed(value: int) -> None:
 
 
 def converse(words: Words, worker: subprocess.Popen[bytes], line: str) -> dict[str, Any]:
-    """Gives the worker its job, passes on what it says, and returns its last word."""
+    """Gives the worker its job, passes on its messages, and returns the last one."""
     assert worker.stdin is not None and worker.stdout is not None and worker.stderr is not None
     with suppress(BrokenPipeError):
         worker.stdin.write(line.encode() + b"\n")
@@ -234,7 +234,7 @@ class _Counted:
 
 
 def call(*command: str, **environment: str) -> None:
-    """Runs it, and lets it fail: what a trial then lacks it says itself."""
+    """Runs it, and ignores a failure: a trial reports a missing part itself."""
     subprocess.run(
         command,
         stdin=subprocess.DEVNULL,

@@ -20,9 +20,9 @@ GUESTS_OWN = ("run", "proc", "sys", "dev", "usr", "bin", "sbin", "lib", "etc")
 
 @dataclass(frozen=True)
 class GuestFiles:
-    """What a guest has of this machine."""
+    """The files of this machine that a guest has."""
 
-    #: Where the guest is to find files and folders, and which. What is a link here is a file there.
+    #: The files and folders of the guest, by their paths there. A link here is a file there.
     files: Mapping[Path, Path] = field(default_factory=dict)
     #: Folders that are at the same place there, their links links.
     brought: Collection[Path] = ()
@@ -30,9 +30,9 @@ class GuestFiles:
     made: Collection[Path] = ()
 
     def add_to(self, tar: tarfile.TarFile) -> None:
-        """Puts them into the guest's archive, the same whoever packs it, and when.
+        """Puts them into the guest's archive, with the same bytes for every user and time.
 
-        Raises CannotRunError for a file that is not there or cannot be read, or whose place is a folder of
+        Raises CannotRunError for a file that is not there or cannot be read, or has the place of a folder of
         the guest's own.
         """
         # A folder that is brought by a link to it is a folder there.
@@ -74,9 +74,9 @@ def _as_roots(member: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 def brought_by(folders: Iterable[Path]) -> tuple[Path, ...]:
-    """The folders by their absolute paths, each once and none within another.
+    """Returns the folders by their absolute paths, each once and none within another.
 
-    Raises CannotRunError for what is no folder, what the guest has itself, and more than there is room for.
+    Raises CannotRunError for a path that is no folder, for the guest's own folders, and for more than fit.
     """
     found: list[Path] = []
     for folder in folders:
@@ -106,8 +106,8 @@ def brought_by(folders: Iterable[Path]) -> tuple[Path, ...]:
 
 
 def digest_of(folder: Path) -> str:
-    """SHA-256 of what is in a folder, as the guest sees it: names, whether a file can be executed, contents,
-    and where links lead. The times of files and who owns them do not count."""
+    """Returns the SHA-256 of a folder's content as the guest sees it: names, executability, contents, and
+    targets of links. The times of files and their owners do not count."""
     found = hashlib.sha256()
     for file in sorted(_inside(folder)):
         kind, said = "file", b""
@@ -124,6 +124,6 @@ def digest_of(folder: Path) -> str:
 
 
 def _inside(folder: Path) -> Iterator[Path]:
-    """What is below a folder; no link is followed."""
+    """Lists the content of a folder; it follows no link."""
     for at, folders, files in os.walk(folder):
         yield from (Path(at) / name for name in folders + files)

@@ -49,7 +49,7 @@ class Image:
     """An image that was built."""
 
     folder: Path
-    #: Of all that a guest sees of it: 16 hexadecimal digits.
+    #: A digest of all that a guest sees of it: 16 hexadecimal digits.
     digest: str
     #: The kernel's release.
     kernel_release: str
@@ -72,7 +72,7 @@ class Image:
 
     @property
     def first_files(self) -> Path:
-        """The initial file system: what mounts the root."""
+        """The initial file system, which mounts the root."""
         return self.folder / "first.cpio"
 
 
@@ -178,7 +178,7 @@ def one_at_a_time(home: Path, say: Callable[[str], None]) -> Iterator[None]:
 
 @contextmanager
 def _work_folder(home: Path) -> Iterator[Path]:
-    """A folder that goes when the work is over; those of builders that were killed go first."""
+    """A folder that is removed when the work is over; those of killed builders are removed first."""
     try:
         home.mkdir(parents=True, exist_ok=True)
         for left in home.glob("building-*"):
@@ -340,7 +340,7 @@ def _trim(root: Path) -> None:
 
 
 def _dependencies(root: Path, release: str) -> list[Path]:
-    """Files of `recipe.FIRST_MODULES` and of what they depend on, in the order of loading."""
+    """Returns the files of `recipe.FIRST_MODULES` and of their dependencies, in the order of loading."""
     folder = root / "usr" / "lib" / "modules" / release
     needs = {}
     for line in (folder / "modules.dep").read_text(encoding="ascii").splitlines():
@@ -350,7 +350,7 @@ def _dependencies(root: Path, release: str) -> list[Path]:
     order: list[str] = []
     for name in recipe.FIRST_MODULES:
         file = by_name[name]
-        # modules.dep lists what is needed before, the farthest last.
+        # modules.dep lists the dependencies, the farthest last.
         for one in [*reversed(needs[file]), file]:
             if one not in order:
                 order.append(one)
@@ -359,7 +359,7 @@ def _dependencies(root: Path, release: str) -> list[Path]:
 
 def _first_files(root: Path, release: str) -> dict[str, bytes | Path | None]:
     modules = _dependencies(root, release)
-    # What erofs asks for by its algorithm's name, and would not find before there is a root.
+    # A module that erofs requests by its algorithm's name, and would not find before there is a root.
     crc = root / "usr/lib/modules" / release / "kernel/crypto/crc32c_generic.ko"
     if crc.is_file() and crc not in modules:
         modules.insert(0, crc)

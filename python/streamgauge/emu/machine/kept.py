@@ -1,4 +1,4 @@
-"""What is kept of virtual machines on this one's disk."""
+"""The files of virtual machines that are kept on this machine's disk."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Kept:
     name: str
     #: In words.
     what: str
-    #: What it takes of the disk.
+    #: Its size on the disk.
     bytes: int
 
     def to_json(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What host and guest hand each other in a module of memory: a head, and a tar archive."""
+"""The exchange of host and guest in a module of memory: a head, and a tar archive."""
 
 from __future__ import annotations
 

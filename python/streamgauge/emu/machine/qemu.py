@@ -1,4 +1,4 @@
-"""QEMU as a process: its command line, its monitor (QMP), and that it ends whatever happens."""
+"""QEMU as a process: its command line, its monitor (QMP), and its certain end."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Memory:
     id: str
     path: str
     size: int
-    #: Whether what the guest writes goes to the file; else it stays the guest's own.
+    #: Whether the guest's writes reach the file; otherwise they stay in the guest.
     shared: bool
     readonly: bool = False
 
@@ -47,27 +47,27 @@ class Memory:
 
 @dataclass(frozen=True, kw_only=True)
 class Hardware:
-    """All that a guest is, but for what it starts from."""
+    """The parts of a guest, except its start."""
 
     ram: Memory
     #: Modules of memory that do not forget, in the order in which the guest numbers them.
     modules: Sequence[Memory]
-    #: Files that take what it writes to its serial lines.
+    #: Files that take the output of its serial lines.
     serial: Sequence[str]
     seed: int
 
     def arguments(self) -> list[str]:
-        """QEMU's. One processor of which an instruction takes 1 ns of the guest's time, and no device that
-        does anything by the host's clock."""
+        """Returns QEMU's arguments. There is one processor with 1 ns of the guest's time for an instruction,
+        and no device that acts by the host's clock."""
         total = self.ram.size + sum(module.size for module in self.modules)
         words = ["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]
         words += ["-machine", "pc,nvdimm=on,hpet=off,usb=off,memory-backend=ram"]
         # Its AVX2 adds wrongly (QEMU 7.2); without AVX nothing asks for it.
         words += ["-cpu", "max,avx=off,avx2=off,f16c=off,fma=off", "-smp", "1"]
         words += ["-accel", f"tcg,thread=single,tb-size={TRANSLATED_MIB}"]
-        # Recording, of which nothing is kept, has a lock that makes it one thread's turn after the other's.
-        # Without, the thread that sets the clock forward over idle time may look before the processor's
-        # thread has counted what it last did, and puts a timer off by that much.
+        # Recording, though nothing of it is kept, has a lock that makes the threads take turns. Without it,
+        # the thread that moves the clock over idle time may look before the processor's thread has counted
+        # its last steps, and delays a timer by that much.
         words += ["-icount", "shift=0,sleep=off,rr=record,rrfile=/dev/null", "-seed", str(self.seed)]
         words += ["-rtc", "base=2026-01-01T00:00:00,clock=vm"]
         words += ["-m", f"size={self.ram.size >> 20}M,slots={len(self.modules)},maxmem={total >> 20}M"]
@@ -84,7 +84,7 @@ class Hardware:
 
 
 def version() -> str:
-    """QEMU's, as it says it. CannotRunError if it is missing or too old."""
+    """Returns QEMU's version. Raises CannotRunError if it is missing or too old."""
     program = shutil.which(PROGRAM)
     if program is None:
         raise CannotRunError(f"{PROGRAM} is missing; {install(PACKAGE)}.")
@@ -96,10 +96,12 @@ def version() -> str:
     try:
         found = (int(numbers[0]), int(numbers[1]))
     except (ValueError, IndexError):
-        raise CannotRunError(f"{program} does not say its version ({said.strip()[:100]!r}).") from None
+        raise CannotRunError(
+            f"{program} prints no version that can be read ({said.strip()[:100]!r})."
+        ) from None
     if found < LEAST_VERSION:
         raise CannotRunError(
-            f"{program} is version {words}; the virtual machine takes "
+            f"{program} is version {words}; the virtual machine needs "
             f"{'.'.join(map(str, LEAST_VERSION))} or later."
         )
     return words
@@ -123,7 +125,7 @@ class Qemu:
         ours, its = socket.socketpair()
         command = [program, "-S", *self.arguments]
         command += ["-chardev", f"socket,id=qmp,fd={its.fileno()}", "-mon", "chardev=qmp,mode=control"]
-        # It ends with us, whatever ends us.
+        # It ends with our process, for any reason of that.
         if (setpriv := shutil.which("setpriv")) is not None:
             command = [setpriv, "--pdeathsig", "KILL", "--", *command]
         with its:
@@ -159,7 +161,7 @@ class Qemu:
         return self._process.poll() is not None
 
     def ask(self, command: str, arguments: Mapping[str, Any] | None = None) -> Any:
-        """What the monitor answers; TrialBrokenError if it refuses, or is gone."""
+        """Returns the monitor's answer. Raises TrialBrokenError if it reports an error, or is gone."""
         words: dict[str, Any] = {"execute": command}
         if arguments:
             words["arguments"] = arguments
@@ -175,7 +177,7 @@ class Qemu:
                 return answer["return"]
 
     def command(self, line: str) -> None:
-        """A command of the monitor for people, which says something only if it fails: TrialBrokenError."""
+        """Runs a command of the monitor for people, which prints only if it fails: TrialBrokenError."""
         if said := self.ask("human-monitor-command", {"command-line": line}).strip():
             raise TrialBrokenError(f"QEMU's `{line}`: {said}.")
 

@@ -1,4 +1,4 @@
-"""What the virtual machine's image is made of. A change here makes another image."""
+"""The contents of the virtual machine's image. A change here makes another image."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ KERNEL_FOLDERS: tuple[str, ...] = (
 """Modules of the kernel that are kept."""
 
 FIRST_MODULES: tuple[str, ...] = ("nfit", "nd_pmem", "erofs", "overlay")
-"""Loaded, with what they depend on, before there is a root."""
+"""Loaded, with their dependencies, before there is a root."""
 
 QDISCS: tuple[str, ...] = ("sch_netem", "sch_tbf", "sch_fq", "sch_htb", "sch_codel", "sch_pie", "sch_red")
 """Modules that are loaded before a trial begins, beside every congestion control of TCP."""

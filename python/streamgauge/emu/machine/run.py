@@ -52,22 +52,22 @@ def run_in_guest(
     """Runs ``python -m module`` in a sandbox of a guest, as `sandbox.run_worker` does in one of the host's.
 
     Args:
-        snapshot: what the guest begins from.
+        snapshot: the state that the guest begins from.
         module: a module that answers by `streamgauge.emu.inside`.
         job: the one line on its stdin.
-        directory: takes what the worker leaves in the guest's `GUEST_OUT`.
-        files: what the job names of this machine.
-        seed: of all of the guest's chance.
+        directory: takes the worker's files from the guest's `GUEST_OUT`.
+        files: files of this machine that the job names.
+        seed: for all draws of the guest.
         lifelines: keeps a lifeline, so that another thread may end the guest.
-        listen: takes what the worker says on its way.
+        listen: takes the worker's messages.
 
     Returns:
-        What was done.
+        The worker's result.
 
     Raises:
         CannotRunError: if a file does not fit, or QEMU is missing.
         TrialBrokenError: if the guest ended or hung.
-        StreamGaugeError: what the worker itself failed with.
+        StreamGaugeError: the worker's own error.
     """
     lifelines = lifelines or Lifelines()
     lifeline = lifelines.open()
@@ -153,7 +153,7 @@ def _watch(
 
 
 def _take(descriptor: int, directory: Path) -> dict[str, Any]:
-    """Writes out what the guest left; its answer."""
+    """Writes out the guest's files, and returns its answer."""
     with os.fdopen(os.dup(descriptor), "rb") as source:
         source.seek(0)
         read_head(source.read(HEAD), PARCEL_RESULT)
@@ -170,7 +170,7 @@ def _take(descriptor: int, directory: Path) -> dict[str, Any]:
 
 
 def _put(files: tarfile.TarFile, member: tarfile.TarInfo, directory: Path) -> None:
-    """A file or folder of the archive into `directory`, and nothing anywhere else, whatever it is called."""
+    """Writes a file or folder of the archive into `directory`, and nothing anywhere else, with any name."""
     parts = Path(member.name).parts[1:]
     if ".." in parts:
         raise TrialBrokenError(f"the virtual machine left a file called {member.name}.")

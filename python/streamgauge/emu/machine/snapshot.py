@@ -31,28 +31,28 @@ TRANSLATED_BYTES = qemu.TRANSLATED_MIB << 20
 JOB_BYTES = 1 << 30
 """The largest job: media and programs that go in."""
 RESULT_BYTES = 2 << 30
-"""The largest record that comes out."""
+"""The largest record of a guest."""
 BOOT_S = 900.0
 """Longest wait for a boot, of the host's time."""
 EVERY_NS = 10_000_000_000
-"""Of the guest's time."""
+"""The limit in the guest's time."""
 KEPT = 6
-"""Snapshots that stay; the one used longest ago goes first."""
+"""The number of snapshots that stay; the least recently used one is removed first."""
 
-# The guest's time goes by a clock that it believes to be this many times faster than it is.
+# The guest has a clock that runs this many times faster than the guest assumes.
 CLOCKS: Mapping[int, str] = {
     1: "clocksource=tsc tsc=reliable tsc_early_khz=1000000",
     2: "clocksource=tsc tsc=reliable tsc_early_khz=2000000 pmtmr=0",
     4: "clocksource=tsc tsc=reliable tsc_early_khz=4000000 pmtmr=0",
 }
-"""By speed, in thousand million instructions a second, what the kernel is told."""
+"""The kernel's settings by speed, in 10^9 instructions a second."""
 
 _KERNEL = (
     "console=ttyS0 quiet panic=-1 preempt=full nokaslr mitigations=off no5lvl nowatchdog audit=0 "
     "random.trust_cpu=on transparent_hugepage=never kfence.sample_interval=0 cgroup_disable=memory"
 )
 _PARTS = ("__init__.py", "__init__.pyi", "errors.py", "units.py", "emu", "systems", "calibrate")
-"""Of our own package, what a worker imports."""
+"""The part of our own package that a worker imports."""
 
 _GSTREAMER = """
 import gi
@@ -77,7 +77,7 @@ class Snapshot:
     """Files that a guest begins from."""
 
     folder: Path
-    #: Of what is in it: image, our package, speed, QEMU.
+    #: A digest of its contents: image, our package, speed, QEMU.
     digest: str
     image: Image
     speed: int
@@ -159,7 +159,7 @@ def _package() -> bytes:
 
 
 def _stripped(program: Path) -> bytes:
-    """Without what a debugger reads, where there is a `strip`: it would only fill the guest's memory."""
+    """Removes a debugger's data, where there is a `strip`: it would only fill the guest's memory."""
     if (strip := shutil.which("strip")) is None:
         return program.read_bytes()
     with tempfile.NamedTemporaryFile() as target:
@@ -168,7 +168,7 @@ def _stripped(program: Path) -> bytes:
 
 
 def _boot(snapshot: Snapshot, package: bytes, say: Callable[[str], None]) -> None:
-    """Boots a guest up to where trials begin, and writes what it is then."""
+    """Boots a guest up to the start of a trial, and writes its state."""
     home = snapshot.folder.parent
     for left in home.glob("booting-*"):
         shutil.rmtree(left, ignore_errors=True)
@@ -232,8 +232,8 @@ def _boot_in(work: Path, snapshot: Snapshot, package: bytes, say: Callable[[str]
 
 
 def _empty_files() -> list[int]:
-    """A guest's job and result with nothing in them but their marks, by which it tells them apart, and
-    what takes its console and its words."""
+    """A guest's job and result with nothing in them but their marks, which distinguish them, and the
+    receivers of its console and its messages."""
     files = [qemu.memory_file(name) for name in ("job", "result", "console", "words")]
     for one, kind, size in zip(files, (PARCEL_JOB, PARCEL_RESULT), (JOB_BYTES, RESULT_BYTES), strict=False):
         os.write(one, head_of(kind, 0))
@@ -262,14 +262,14 @@ def state_arguments(path: str) -> list[str]:
 
 
 def share_memory(machine: Qemu) -> None:
-    """Leaves memory that is a file out of what `save` writes."""
+    """Leaves memory that is a file out of the data that `save` writes."""
     machine.ask(
         "migrate-set-capabilities", {"capabilities": [{"capability": "x-ignore-shared", "state": True}]}
     )
 
 
 def save(machine: Qemu) -> None:
-    """Writes devices and processor of a guest that stands still; its memory is a file already."""
+    """Writes devices and processor of a stopped guest; its memory is a file already."""
     share_memory(machine)
     machine.command("savevm start")
 
@@ -293,7 +293,7 @@ def set_clock(file: Path) -> None:
 
 
 def load(machine: Qemu) -> None:
-    """Makes a guest what `save` wrote."""
+    """Gives a guest the state that `save` wrote."""
     share_memory(machine)
     machine.command("loadvm start")
 

@@ -1,4 +1,4 @@
-"""The virtual machine as what a trial runs on (`streamgauge.emu.host.TrialMachine`)."""
+"""The virtual machine as a machine of trials (`streamgauge.emu.host.TrialMachine`)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from streamgauge.systems.relay import RelaySetup
 
 GUEST_BYTES = RAM_BYTES + TRANSLATED_BYTES + (512 << 20)
-"""What a guest may take of this machine's memory: its own, QEMU's, and its job's and record's."""
+"""The part of this machine's memory that a guest may take: its own, QEMU's, and its job's and record's."""
 
 
 class VirtualMachine:
@@ -72,7 +72,7 @@ class VirtualMachine:
             with self._options.concurrent.slot() as mine:
                 yield mine
         else:
-            # Nobody disturbs it, and it disturbs nobody's time: no lock.
+            # No other process disturbs it, and it disturbs no other's time: no lock.
             with ConcurrentTrials(-1).slot() as mine:
                 yield mine
 
@@ -120,7 +120,7 @@ def run_module(
     say: Callable[[str], None],
     listen: Callable[[Mapping[str, Any]], None],
 ) -> dict[str, Any]:
-    """Runs another worker of ours in a guest; what it leaves in its folder comes to `folder`.
+    """Runs another worker of ours in a guest, and copies the files of its folder to `folder`.
 
     `request` has the worker's "engine" and "out". Raises as `run_in_guest`.
     """
@@ -231,7 +231,7 @@ def as_guest_sees(request: TrialRequest, brought: Sequence[Path] = ()) -> tuple[
         told = dict(flow)
         if flow["media"] is not None:
             media = Path(flow["media"])
-            # What two flows play is there once.
+            # A clip of two flows is there once.
             place = media_at.setdefault(media, home / f"media{media.suffix}")
             files[place] = media
             told["media"] = str(place)
@@ -262,14 +262,14 @@ def _own_files(
     files: dict[Path, Path],
     brought: Sequence[Path],
 ) -> dict[str, Any]:
-    """A command line, of which what it names of the scenario's folder goes along, as do its helpers."""
+    """A command line that takes along the named files of the scenario's folder, and its helpers."""
     base = Path(folder or ".").absolute()
     for word in shlex.split(line["command"]):
         file = base / word
         if word in ("", ".", "/") or "$" in word or not _is_there(file):
             continue
         if Path(word).is_absolute() and any(file.is_relative_to(one) for one in brought):
-            continue  # its folder goes along
+            continue  # its folder is taken along
         if file.is_relative_to(base) and ".." not in Path(word).parts:
             files[home / "folder" / file.relative_to(base)] = file
         elif file.is_file() and Path(word).is_absolute() and file.parts[1] not in GUESTS_OWN:

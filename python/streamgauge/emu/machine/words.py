@@ -1,4 +1,4 @@
-"""What a guest says on its serial lines."""
+"""The messages of a guest on its serial lines."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 
 class GuestWords:
-    """Reads what QEMU writes to two files: the worker's lines of JSON, and the kernel's console."""
+    """Reads the two files that QEMU writes: the worker's lines of JSON, and the kernel's console."""
 
     def __init__(self, words: int, console: int) -> None:
-        """Of descriptors of the two files."""
+        """Takes the descriptors of the two files."""
         self._words, self._console = words, console
         self._at = 0
         self._rest = b""
@@ -27,7 +27,7 @@ class GuestWords:
                     yield json.loads(line)
 
     def last_of_console(self) -> str:
-        """The last lines there, in one: why a guest that is gone went."""
+        """Returns the last lines there, in one: the reason for a guest's end."""
         size = os.fstat(self._console).st_size
         text = os.pread(self._console, 4000, max(0, size - 4000)).decode(errors="replace")
         lines = [line.strip() for line in text.splitlines() if line.strip()]

@@ -53,7 +53,7 @@ def first_structure(caps: Any) -> Iterator[Any]:
 
 
 def levels() -> list[dict[str, Any]]:
-    """Returns those of the flow's presentation, of pictures, from the lowest rate up."""
+    """Returns the levels of pictures in the flow's presentation, the lowest rate first."""
     file = Path(os.environ["STREAMGAUGE_MEDIA"]) / "presentation.json"
     told = json.loads(file.read_text(encoding="utf-8"))
     return [one for one in told["representations"] if one["kind"] == "video"]

@@ -12,7 +12,7 @@ const SUBJECT: FlowId = FlowId(0);
 const RIVAL: FlowId = FlowId(1);
 const ACK: u8 = tcp::ACK;
 
-/// Makes a subject and a rival, both with these protocols.
+/// Makes a subject and a flow of cross traffic, both with these protocols.
 fn told(tcp: &[StreamProtocol], udp: &[DatagramProtocol]) -> Classifier {
     let protocols = Protocols { tcp: tcp.to_vec(), udp: udp.to_vec() };
     Classifier::new([(Role::Subject, protocols.clone()), (Role::Rival, protocols)])

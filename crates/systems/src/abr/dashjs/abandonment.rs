@@ -1,4 +1,4 @@
-//! AbandonRequestsRule: a segment that comes too slowly is given up.
+//! AbandonRequestsRule: gives up a segment that arrives too slowly.
 
 use super::super::{Decision, Progress, Situation};
 use super::buffer_time_s;
@@ -13,7 +13,7 @@ const TOO_LONG: f64 = 1.8;
 /// (XMLHttpRequest standard, "process response body"; Chromium's `XMLHttpRequestProgressEventThrottle`).
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What was reported of the segment that comes: its first sample, for its latency left out, and its last.
+/// The reports on the segment in flight: its first sample, which is left out because of its latency, and its last.
 #[derive(Default)]
 pub struct Abandonment {
     of: Option<(usize, Duration)>,
@@ -23,7 +23,7 @@ pub struct Abandonment {
     /// Bytes that have come, and until when they are not reported.
     came: u64,
     silent_until: Option<Duration>,
-    /// Segments that were given up once. At whatever level, none is given up again (`abandonDict`).
+    /// Segments that were given up once. None is given up again, at any level (`abandonDict`).
     given_up: BTreeSet<usize>,
 }
 
@@ -33,7 +33,8 @@ impl Abandonment {
         self.silent_until.filter(|_| self.came > self.last.1)
     }
 
-    /// Bytes and time from the first report to the last, by which what was given up is a sample; nothing of a single one.
+    /// Returns bytes and time from the first report to the last, as the sample of an abandoned segment. A single report
+    /// gives none.
     pub fn reported(&self) -> Option<(u64, Duration)> {
         let time = self.last.0.saturating_sub(self.first.0);
         (self.samples > 1).then(|| (self.last.1 - self.first.1, time))
@@ -43,7 +44,7 @@ impl Abandonment {
     fn report(&mut self, bytes: u64, now: Duration) -> bool {
         let before = self.samples;
         while let Some(end) = self.silent_until.filter(|end| *end <= now) {
-            // At the very time, what comes then is reported too.
+            // Bytes that arrive at the very end of a pause are reported too.
             let waiting = if end == now { bytes } else { self.came };
             if waiting > self.last.1 {
                 self.sample(waiting, end);
@@ -67,8 +68,9 @@ impl Abandonment {
         self.silent_until = Some(at + PAUSE);
     }
 
-    /// Another level if with up to 18 s in the buffer, six samples and 500 ms from the first report the segment would need
-    /// 1.8 times what it plays at least, and the rest is more than all of that level.
+    /// Returns another level if all of these hold: at most 18 s in the buffer; six samples and 500 ms since the first
+    /// report; the segment would take 1.8 times its playing time or longer; its rest is more than the whole segment of
+    /// the other level.
     pub fn look(&mut self, progress: &Progress, now: &Situation<'_>) -> Option<Decision> {
         if self.of != Some((progress.segment, progress.asked)) {
             let of = Some((progress.segment, progress.asked));

@@ -5,10 +5,10 @@ use super::super::{Fetched, Situation};
 use super::{Measured, buffer_time_s};
 use streamgauge_base::Duration;
 
-/// What is left of the placeholder after each segment.
+/// The share of the placeholder that remains after each segment.
 const DECAY: f64 = 0.99;
 
-/// What it knows between two segments. It knows nothing until it is first in force: what came before it passes over.
+/// The state between two segments. It is empty until the rule is first in force, and earlier segments do not count.
 #[derive(Default)]
 pub struct Bola {
     begun: bool,
@@ -18,7 +18,7 @@ pub struct Bola {
     a_segment_came: bool,
     asked_at: Option<Duration>,
     came_at: Option<Duration>,
-    /// The last in the media of the segments that came.
+    /// The highest segment number that has arrived.
     furthest: Option<usize>,
 }
 
@@ -44,7 +44,7 @@ impl Bola {
             self.steady = self.a_segment_came && buffer_s >= now.ladder.segment.as_secs_f64();
             return Some((fits, Duration::ZERO, format!("BOLA starts with {}", measured.why())));
         }
-        // What passed without a fetch was no lack of throughput.
+        // Time without a fetch was no lack of throughput.
         let since = self.came_at.take().or(self.asked_at);
         let idle_s = since.map_or(0.0, |since| now.now.saturating_sub(since).as_secs_f64());
         self.placeholder_s += idle_s;
@@ -72,7 +72,7 @@ impl Bola {
         self.selected = level;
     }
 
-    /// A segment came, or was given up for the level that is selected.
+    /// Takes in a segment that arrived, or that was given up for the selected level.
     pub fn fetched(&mut self, fetched: &Fetched, now: &Situation<'_>) {
         let Some(of) = Self::utilities(now).filter(|_| self.begun) else { return };
         let buffer_s = now.buffer.as_secs_f64();
@@ -98,7 +98,7 @@ impl Bola {
         }
     }
 
-    /// A segment came out of the browser's cache.
+    /// Takes in a segment from the browser's cache.
     pub fn cache_had(&mut self, level: usize, now: &Situation<'_>) {
         let came = Fetched {
             segment: now.segment,

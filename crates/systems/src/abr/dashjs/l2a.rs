@@ -111,7 +111,7 @@ fn dot(one: &[f64], other: &[f64]) -> f64 {
     one.iter().zip(other).map(|(one, other)| one * other).sum()
 }
 
-/// The nearest point whose coordinates are not negative and add up to 1 (arXiv 1101.6081).
+/// The nearest point with coordinates that are not negative and add up to 1 (arXiv 1101.6081).
 fn onto_simplex(point: &[f64]) -> Vec<f64> {
     let mut descending = point.to_vec();
     descending.sort_by(|one, other| other.total_cmp(one));

@@ -5,7 +5,7 @@ use super::{Measured, start_level};
 
 /// A level has to leave so much in the buffer, in s.
 const LEAST_BUFFER_S: f64 = 0.3;
-/// How much of what was seen a neuron takes on.
+/// The share of an observation that a neuron takes on.
 const LEARNING: f64 = 0.01;
 /// How far it reaches to its neighbours.
 const SIGMA: f64 = 0.1;
@@ -14,7 +14,7 @@ const NEAR_BPS: f64 = 10_000.0;
 /// The weights that the selector tries for each feature.
 const WEIGHTS: [f64; 5] = [0.2, 0.4, 0.6, 0.8, 1.0];
 
-/// Of a level: throughput, latency, stall and switch, each normalised.
+/// The features of a level: throughput, latency, stall and switch, each normalised.
 type Features = [f64; 4];
 
 /// LoL+ of dash.js 5.2.1 alone, without the rules beside it: each level is a neuron of a self-organising map, the one
@@ -76,8 +76,9 @@ impl LolPlus {
         (level, format!("the neuron nearest to {:.0} kbit/s without latency, stall and switch", bps / 1e3))
     }
 
-    /// The weights of latency and buffer with the best QoE of a segment, among the levels that leave enough buffer. Its
-    /// rates are bit/s here, while what stalls and latency cost is by kbit/s: it is kept so.
+    /// Returns the weights of latency and buffer with the best QoE of a segment, among the levels that leave enough
+    /// buffer. In dash.js the rates are in bit/s here, while the costs of stalls and latency are per kbit/s. This rule
+    /// keeps that.
     fn select(
         &self,
         now: &Situation<'_>,

@@ -1,4 +1,4 @@
-//! What dash.js takes the throughput to be (`streaming/models/ThroughputModel.js`, `ThroughputController.js`).
+//! The throughput as dash.js estimates it (`streaming/models/ThroughputModel.js`, `ThroughputController.js`).
 
 use std::collections::HashMap;
 
@@ -11,19 +11,20 @@ const SHARE: f64 = 0.9;
 /// A sample's weight for each second that it took: `ewma.weightDownloadTimeMultiplicationFactor`, there per ms.
 const WEIGHT_PER_S: f64 = 1.5;
 
-/// Bytes that Resource Timing adds to a body for its head, whatever its length is (W3C Resource Timing, `transferSize`).
+/// Bytes that Resource Timing adds to a body for its head, at any length of the head (W3C Resource Timing,
+/// `transferSize`).
 const HEAD_BYTES: u64 = 300;
 
-/// Samples from the first byte to the last, in whole kbit/s, by half-lives of 3 and 8, the lower.
+/// The lower of two averages, with half-lives of 3 and 8. Samples run from the first byte to the last, in whole kbit/s.
 ///
-/// The times of a sample are those that the browser's Resource Timing has of the segment's URL, and of several the first
-/// (`streaming/net/HTTPLoader.js`, `_addResourceTimingValues`): a segment that comes from the cache, or a second time, is the
-/// sample again that it was when it first came.
+/// The times of a sample are the browser's Resource Timing for the segment's URL. If there are several, the first
+/// counts (`streaming/net/HTTPLoader.js`, `_addResourceTimingValues`). A segment from the cache, or fetched a second
+/// time, therefore repeats its first sample.
 pub struct Measured {
     share: f64,
     averages: EwmaPair,
     last_kbps: Option<f64>,
-    /// Of each level's segment that came whole: its sample in kbit/s, and the time that it took in s.
+    /// For each complete segment at each level: its sample in kbit/s, and its time in s.
     first: HashMap<(usize, usize), (f64, f64)>,
 }
 
@@ -34,7 +35,7 @@ impl Measured {
         Measured { share, averages: EwmaPair::new(3.0, 8.0), last_kbps: None, first: HashMap::new() }
     }
 
-    /// Takes in a segment that came whole.
+    /// Takes in a complete segment.
     pub fn push(&mut self, fetched: &Fetched) {
         let time_s = fetched.done.saturating_sub(fetched.first_byte).as_secs_f64();
         if time_s > 0.0 {
@@ -45,13 +46,13 @@ impl Measured {
         }
     }
 
-    /// Takes in what came of a segment that was given up, as progress was reported: Resource Timing has nothing of it.
+    /// Takes in the received part of an abandoned segment, from progress reports. Resource Timing has no entry for it.
     pub fn push_given_up(&mut self, bytes: u64, time: Duration) {
         let time_s = time.as_secs_f64().max(1e-3);
         self.sample(((bytes as f64 * 8.0 / time_s / 1e3).round(), time_s));
     }
 
-    /// Takes in a segment that came from the cache.
+    /// Takes in a segment from the cache.
     pub fn push_cached(&mut self, level: usize, segment: usize) {
         if let Some(sample) = self.first.get(&(level, segment)).copied() {
             self.sample(sample);
@@ -78,7 +79,7 @@ impl Measured {
         self.last_kbps
     }
 
-    /// The words for what is chosen by it.
+    /// The reason for a choice by this throughput.
     pub fn why(&self) -> String {
         let kbps = self.bps().unwrap_or(0.0) / 1e3;
         format!("the highest within {} of an estimated {kbps:.0} kbit/s", self.share)

@@ -1,9 +1,9 @@
-//! dash.js 5.2.1 with its defaults: what of its rules are in force, the lowest proposal of which wins
-//! (`streaming/controllers/AbrController.js`, `streaming/rules/abr/ABRRulesCollection.js`); read in the package's sources.
+//! dash.js 5.2.1 with its defaults: the rules that are in force, and of their proposals the lowest
+//! (`streaming/controllers/AbrController.js`, `streaming/rules/abr/ABRRulesCollection.js`). We read them in the
+//! package's sources.
 //!
-//! Left out is what a rule here cannot see: the rule of dropped frames (off by default), and the bitrate that the browser
-//! remembers of an earlier session.
-//! `buffer.bufferTimeDefault` is what the player may hold.
+//! Left out are parts that a rule here cannot observe: the rule of dropped frames (off by default), and the bitrate
+//! that the browser remembers from an earlier session. The player may hold `buffer.bufferTimeDefault`.
 
 mod abandonment;
 mod bola;
@@ -28,7 +28,7 @@ const HYBRID_S: f64 = 12.0;
 const EMPTY_S: f64 = 0.3;
 /// For so long after a segment was given up nothing higher is asked for (`abandonLoadTimeout`).
 const AFTER_ABANDONMENT: Duration = Duration::from_secs(10);
-/// What is taken for the throughput before the first segment, in bit/s.
+/// The assumed throughput before the first segment, in bit/s.
 const START_BPS: f64 = 1e6;
 
 /// The level before anything was measured.
@@ -61,11 +61,11 @@ pub struct DashJs {
     history: SwitchHistory,
     abandonment: Abandonment,
     by_bola: bool,
-    /// The level that is selected, whatever was fetched last.
+    /// The selected level, which may differ from the level of the last fetch.
     selected: Option<usize>,
-    /// Segments that came whole.
+    /// Complete segments.
     came: usize,
-    /// Up to when what was given up is remembered.
+    /// The time until which an abandonment is remembered.
     wary_until: Duration,
 }
 

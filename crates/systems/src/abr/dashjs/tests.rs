@@ -45,7 +45,7 @@ fn came(segment: usize, level: usize, bytes: u64, done_s: f64, took_s: f64) -> F
     }
 }
 
-/// A rule that asked for segments at `kbps`, each in the buffer at `buffer_s` after it came.
+/// A rule that requested segments at `kbps`, with `buffer_s` in the buffer after each.
 fn after(active: Active, ladder: &Ladder, samples: &[(f64, f64)]) -> DashJs {
     let mut rule = DashJs::new(active, &Tuning::default());
     for (segment, &(kbps, buffer_s)) in samples.iter().enumerate() {
@@ -163,7 +163,7 @@ fn a_slow_segment_is_given_up_and_nothing_higher_is_asked_for_10_s_long() {
     assert_eq!(slow(&mut DashJs::new(Active::Throughput, &off), &ladder, 8.0), None);
 }
 
-/// `abandonDict` has the segment's number alone: neither what is fetched in its place is given up, nor a later fetch.
+/// `abandonDict` has the segment's number alone, so that neither its replacement nor a later fetch is given up.
 #[test]
 fn no_segment_is_given_up_twice() {
     let ladder = ladder();
@@ -172,8 +172,8 @@ fn no_segment_is_given_up_twice() {
     assert_eq!(slow(&mut rule, &ladder, 18.0), None);
 }
 
-/// 1 kB each 20 ms from 1 s on: reported at once, at 50 ms (2 more), at 100 ms (3 more, as one comes just then). After
-/// 50 ms in which nothing came the next is reported at once again.
+/// 1 kB each 20 ms from 1 s on. The first is reported at once, 2 more at 50 ms, 3 more at 100 ms (one arrives just
+/// then). After 50 ms without data the next is reported at once again.
 #[test]
 fn a_browser_reports_progress_each_50_ms() {
     let ladder = ladder();
@@ -198,7 +198,7 @@ fn a_browser_reports_progress_each_50_ms() {
     assert_eq!(look(1040, 3), (None, Some(1050)));
     assert_eq!(look(1050, 3), (Some((2, 50)), None));
     assert_eq!(look(1060, 4), (Some((2, 50)), Some(1100)));
-    // Late: what was to be reported at 1100 ms was.
+    // Late: the report that was due at 1100 ms was made.
     assert_eq!(look(1120, 5), (Some((3, 100)), Some(1150)));
     assert_eq!(look(1230, 6), (Some((5, 230)), None));
 }
@@ -235,7 +235,7 @@ fn learning_rules_follow_a_steady_throughput() {
     }
 }
 
-/// Resource Timing has the cached segment's first fetch: 500 kbit/s in 1 s again, whatever came after it.
+/// Resource Timing has the cached segment's first fetch: 500 kbit/s in 1 s again, after any later sample.
 #[test]
 fn what_the_cache_had_is_the_sample_that_it_was() {
     let taken = |cached: bool| {
@@ -249,7 +249,7 @@ fn what_the_cache_had_is_the_sample_that_it_was() {
         (measured.bps(), measured.last_kbps())
     };
     assert_eq!(taken(true), taken(false));
-    // Fetched a second time it counts as the first time; what never came counts nothing.
+    // A second fetch counts as the first one did. A fetch without data counts nothing.
     let mut measured = Measured::new(&Tuning::default());
     measured.push(&came(0, 0, 62_200, 1.0, 1.0));
     measured.push(&came(0, 0, 62_200, 8.0, 0.1));

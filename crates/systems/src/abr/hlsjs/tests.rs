@@ -21,8 +21,8 @@ fn it_starts_from_half_a_megabit_or_the_lowest_rate_up_to_five() {
     assert_eq!(made("hlsjs", tuning).decide(&start(&ladder(&[100, 700, 1500], 4))).level, 2);
 }
 
-/// One sample is its own average: 2000 kbit in 1.1 s, 0.1 s of which to the first byte, as usual: 2000 kbit/s. A level
-/// up may need 1400 kbit/s of them, the same 1900.
+/// One sample is its own average: 2000 kbit in 1.1 s, less the usual 0.1 s to the first byte, is 2000 kbit/s. A level
+/// up may need 1400 kbit/s of them, the same level 1900.
 #[test]
 fn higher_levels_may_need_less() {
     let kbps = [500, 1000, 1399, 1899];
@@ -37,8 +37,9 @@ fn higher_levels_may_need_less() {
     assert_eq!(level(0, 0.0), 1);
 }
 
-/// 0.3 s of buffer. At 2000 kbit/s no level comes in time, the lowest takes 0.1 + 800 / 1900 = 0.5 s: so anything within 4.3 s
-/// will do, 0.1 + 6000 / 1900 = 3.3 s. At 5000 the lowest does come in time, 0.1 + 800 / 4750 = 0.27 s, and is taken.
+/// The buffer has 0.3 s. At 2000 kbit/s no level is in time, as the lowest takes 0.1 + 800 / 1900 = 0.5 s. Therefore
+/// any level within 4.3 s will do: 0.1 + 6000 / 1900 = 3.3 s. At 5000 the lowest is in time, 0.1 + 800 / 4750 = 0.27 s,
+/// and is selected.
 #[test]
 fn more_throughput_may_mean_a_lower_level() {
     let ladder = ladder(&[200, 1500], 4);
@@ -66,7 +67,8 @@ fn what_is_usual_until_the_first_byte_does_not_count() {
     assert!((rule.first_byte_s() - mean).abs() < 1e-4);
 }
 
-/// 0.1 + 1400 * 2 / 1400 = 2.1 s to fetch level 2 at 0.7 of 2000 kbit/s, and 0.1 s more where nothing came of it before.
+/// The fetch of level 2 takes 0.1 + 1400 * 2 / 1400 = 2.1 s at 0.7 of 2000 kbit/s, and 0.1 s more before its first
+/// segment.
 #[test]
 fn a_playlist_that_is_not_there_takes_time() {
     let ladder = ladder(&[500, 1000, 1399], 2);
@@ -96,10 +98,11 @@ fn what_comes_too_slowly_is_given_up_for_the_lowest_level() {
     assert_eq!(rule.abandon(&slow, &now).expect("it is given up").level, 0);
     let next = rule.decide(&now);
     assert_eq!((next.level, next.estimate.unwrap().as_bps()), (0, 100_000));
-    // One that came of it, and the rule chooses freely again.
+    // After one segment of it, the rule chooses freely again.
     rule.fetched(&came(0, 400.0, 100.0, 0.1, 0.2), &now);
     assert!(rule.decide(&playing(&ladder, 0, 20.0)).level > 0);
-    // Not before half a segment's length has passed, with enough buffer, before anything came whole, or if turned off.
+    // Never before half a segment's length has passed, with enough buffer, before the first complete segment, or if
+    // turned off.
     let early = coming(3, 600.0, 8000.0, 98.1, 0.1);
     assert_eq!(usual().abandon(&early, &now), None);
     assert_eq!(usual().abandon(&slow, &playing(&ladder, 3, 25.0)), None);
@@ -108,8 +111,8 @@ fn what_comes_too_slowly_is_given_up_for_the_lowest_level() {
     assert_eq!(knowing_all(&tuning).abandon(&slow, &now), None);
 }
 
-/// With 3 s of buffer level 1 at just its rate does not come in time: the lowest is next, which takes 2.1 s, and the segment
-/// is left to come. So it is with 1 s of buffer, for which no level is in time.
+/// With 3 s of buffer level 1 at exactly its rate is not in time. The lowest is next, which takes 2.1 s, and the
+/// segment may complete. The same holds with 1 s of buffer, for which no level is in time.
 #[test]
 fn for_the_lowest_level_nothing_is_given_up() {
     let ladder = ladder(&[100, 200, 400, 2000], 4);
@@ -138,8 +141,8 @@ fn what_comes_almost_in_time_gets_as_long_as_the_other_would_take() {
     assert_eq!(at(2.8).expect("it is given up").level, 0);
 }
 
-/// 500 kbit/s at first. Nothing came of level 3 for 2.1 s: 8000 / 500 + 0.1 = 16.1 s at least, the buffer lasts 5 s;
-/// level 2 takes 0.1 + 4 * 400 / 500 = 3.3 s.
+/// 500 kbit/s at first. Level 3 delivered nothing for 2.1 s: 8000 / 500 + 0.1 = 16.1 s at least, while the buffer lasts
+/// 5 s. Level 2 takes 0.1 + 4 * 400 / 500 = 3.3 s.
 #[test]
 fn what_does_not_come_at_all_is_given_up() {
     let ladder = ladder(&[100, 200, 400, 2000], 4);

@@ -4,13 +4,13 @@ use super::super::utilities::{Ties, Utilities};
 use super::super::{Decision, Fetched, Ladder, Progress, Rule, Situation, Tuning};
 use super::{Measured, first, size};
 
-/// What it is worth to play at all, beside ln(R/R_0): the paper's gamma p.
+/// The value of playing at all, beside ln(R/R_0): the paper's gamma p.
 const PLAYING: f64 = 5.0;
 /// However near an end of the content is, V is that of so many segments at least.
 const LEAST_SEGMENTS: f64 = 3.0;
 
-/// BOLA with the finite content's V (Spiteri, Urgaonkar, Sitaraman, INFOCOM 2016), a rise bounded by
-/// one level above what the throughput carries; by declared rates, where the paper has segment sizes.
+/// BOLA with the V of finite content (Spiteri, Urgaonkar, Sitaraman, INFOCOM 2016). A rise is bounded by one level
+/// above the level that the throughput carries. It uses declared rates, where the paper has segment sizes.
 pub struct Bola {
     tuning: Tuning,
     share: f64,

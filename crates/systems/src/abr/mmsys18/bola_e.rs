@@ -1,4 +1,4 @@
-//! BOLA with a placeholder for what the buffer would hold.
+//! BOLA with a placeholder for buffer that the player could have.
 
 use super::super::utilities::{LOW_S, Ties, Utilities};
 use super::super::{Decision, Fetched, Progress, Rule, Situation, Tuning};

@@ -6,7 +6,7 @@ use streamgauge_base::Duration;
 
 /// Above so much, in s, BOLA may take over.
 const HIGH_S: f64 = 10.0;
-/// Below so much, in s, `dynamic-dash` goes back.
+/// The buffer, in s, below which `dynamic-dash` returns to the throughput rule.
 const LOW_S: f64 = 5.0;
 
 /// DYNAMIC (MMSys 2018): both rules decide each time; to BOLA above 10 s if that is not lower, back below 10 s

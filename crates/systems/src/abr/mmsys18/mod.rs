@@ -1,8 +1,10 @@
 //! The rules of Spiteri, Sitaraman and Sparacio, "From Theory to Practice: Improving Bitrate Adaptation in the DASH
-//! Reference Player" (MMSys 2018), as their simulator Sabre has them (UMass-LIDS/sabre, 09b03bb); here what they share.
+//! Reference Player" (MMSys 2018), as in their simulator Sabre (UMass-LIDS/sabre, 09b03bb). This module has their
+//! common part.
 //!
-//! One thing differs: Sabre forgets for which level it gave a segment up and asks the rule again; here the player fetches
-//! the level that [`super::Rule::abandon`] said. `tests/abr_sabre.rs` holds the rest against Sabre, segment by segment.
+//! One thing differs. Sabre forgets the level for which it gave up a segment, and asks the rule again. Here the player
+//! fetches the level that [`super::Rule::abandon`] returned. `tests/abr_sabre.rs` compares the rest with Sabre, segment
+//! by segment.
 
 mod bola;
 mod bola_e;
@@ -28,7 +30,7 @@ impl Measured {
         Measured { throughput: EwmaPair::new(3.0, 8.0), latency: EwmaPair::new(3.0, 8.0) }
     }
 
-    /// Takes in a segment that came whole; its latency weighs as much as it plays.
+    /// Takes in a complete segment. The weight of its latency is its playing time.
     fn push(&mut self, fetched: &Fetched, ladder: &Ladder) {
         if !fetched.abandoned {
             let time_s = fetched.done.saturating_sub(fetched.first_byte).as_secs_f64();
@@ -48,7 +50,8 @@ impl Measured {
         self.latency.higher().unwrap_or(0.0)
     }
 
-    /// The highest level, from the lowest up, of which a segment comes in the time that it plays, latency included.
+    /// Returns the highest level with a segment that arrives within its playing time, latency included. The search
+    /// starts at the lowest and ends at the first failure.
     fn fit(&self, ladder: &Ladder, bps: f64) -> usize {
         let (segment_s, latency_s) = (ladder.segment.as_secs_f64(), self.latency());
         let fits = |&level: &usize| latency_s + segment_s * ladder.bps(level) / bps <= segment_s;
@@ -56,8 +59,8 @@ impl Measured {
     }
 }
 
-/// The bound on what may be asked for while little is buffered: a segment has to come in a share of the buffer that
-/// falls from 0.9 by a tenth at each decision, to 0.5.
+/// The bound on a request while little is buffered. A segment has to arrive within a share of the buffer, which falls
+/// from 0.9 by a tenth at each decision, to 0.5.
 struct Reserve {
     share: f64,
 }
@@ -80,7 +83,7 @@ impl Reserve {
     }
 }
 
-/// What is asked for before anything was measured: the lowest, or what the tuning says.
+/// Returns the decision before the first measurement: the lowest level, or the tuning's.
 fn first(now: &Situation<'_>, tuning: &Tuning) -> Decision {
     match tuning.initial {
         None => Decision::at_once(0, None, "the lowest: nothing is measured yet"),
@@ -92,7 +95,7 @@ fn first(now: &Situation<'_>, tuning: &Tuning) -> Decision {
     }
 }
 
-/// Bytes of the segment that comes.
+/// Bytes of the segment in flight.
 fn size(progress: &Progress, ladder: &Ladder) -> f64 {
     progress.of.map_or_else(|| ladder.bytes(progress.level, progress.segment), |of| of as f64)
 }

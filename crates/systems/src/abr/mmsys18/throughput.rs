@@ -7,11 +7,11 @@ use super::{Measured, Reserve, first, size};
 const SHARE: f64 = 0.9;
 /// Not before this, in s, is a segment given up.
 const GRACE_S: f64 = 0.5;
-/// A segment that needs longer than so many times what it plays is given up.
+/// A segment is given up if it needs longer than this multiple of its playing time.
 const TOO_LONG: f64 = 1.8;
 
-/// The highest level within 0.9 of the estimate, less while little is buffered; gives up what would need 1.8 times as long
-/// as it plays.
+/// The highest level within 0.9 of the estimate, or lower while little is buffered. Gives up a segment that would take
+/// 1.8 times its playing time.
 pub struct Throughput {
     tuning: Tuning,
     share: f64,

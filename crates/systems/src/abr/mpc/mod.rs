@@ -11,18 +11,20 @@ use plan::{Outlook, Planner};
 /// Segments that the predicted throughput, and RobustMPC's errors, are of.
 const SEGMENTS: usize = 5;
 
-/// MPC and RobustMPC (sections 4 and 5): the first step of the best plan for the next five segments. A plan's quality is the
-/// sum of its levels' rates in kbit/s, less the differences from one to the next, less 3000 for each second without media;
-/// segments come at a predicted throughput, the harmonic mean of the last five (request to last byte). RobustMPC divides
-/// that by 1 + the largest error, relative to what came, of the last five predictions. The buffer is full at the player's
-/// target. Sizes are what the ladder tells. Of equally good plans it is the one that begins higher.
+/// MPC and RobustMPC (sections 4 and 5): the first step of the best plan for the next five segments.
 ///
-/// The first segment is of the lowest level: the start-up delay, which the paper plans as well, is not planned. The weights
-/// are recalled from section 7 and not read again; horizon, means and errors agree with Pensieve's `mpc.py`.
+/// A plan's quality is the sum of its levels' rates in kbit/s, less the differences between neighbours, less 3000 for
+/// each second without media. The predicted throughput is the harmonic mean of the last five (request to last byte).
+/// RobustMPC divides it by 1 + the largest of the last five errors of prediction, relative to the measured throughput.
+/// The buffer is full at the player's target. Sizes are the ladder's. If plans are equally good, the one that begins
+/// higher wins.
+///
+/// The first segment is of the lowest level. The paper also plans the start-up delay; this rule does not. The weights
+/// are recalled from section 7 and not read again. Horizon, means and errors agree with Pensieve's `mpc.py`.
 pub struct Mpc {
     throughput: Recent,
     errors: Recent,
-    /// What the mean was when the segment that comes next was asked for.
+    /// The mean at the request of the segment in flight.
     predicted_bps: Option<f64>,
     is_robust: bool,
     planner: Planner,

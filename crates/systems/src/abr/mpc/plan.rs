@@ -1,21 +1,23 @@
-//! The best plan for the next segments, found as an enumeration of all plans finds it, without looking at most of them.
+//! The best plan for the next segments: the result of an enumeration of all plans, without a look at most of them.
 //!
-//! Depth first, the most promising level first; a beginning is left as soon as no end of it can be as good as the best plan
-//! so far. What an end can reach at most: segments that need S seconds together, with a buffer of B, stall for at least
-//! max(0, S - A) seconds, where A = B + what all but the last of them play, whatever their order; and that is at least
-//! theta (S - A) for any theta from 0 to 1. With stalls counted so, qualities add up segment by segment, and the best end is
-//! known for each level before (computed backwards once for each theta). The lowest over some thetas is the bound.
+//! The search is depth first, with the most promising level first. It leaves a beginning once no end can be as good as
+//! the best plan so far.
+//!
+//! The bound of an end: take segments that need S seconds together, and a buffer of B. In any order they stall for at
+//! least max(0, S - A) seconds, where A is B and the playing time of all but the last. That is at least theta (S - A)
+//! for any theta from 0 to 1. With stalls counted this way, qualities add up segment by segment. The best end is then
+//! known for each previous level (computed backwards once for each theta). The bound is the lowest over some thetas.
 
 use super::super::Ladder;
 
 /// Segments of a plan.
 pub const HORIZON: usize = 5;
-/// What a second of stalling costs, in kbit/s of a segment.
+/// The cost of a second of stalling, in kbit/s of a segment.
 pub const STALL: f64 = 3000.0;
-/// Thetas, in units of what a kbit/s more of a segment gains over what it costs in time.
+/// Thetas, in units of the gain of a further kbit/s of a segment over its cost in time.
 const THETAS: [f64; 8] = [0.0, 0.5, 0.7, 0.8, 1.0, 1.2, 1.5, 2.0];
 
-/// What a plan is made of.
+/// The inputs of a plan.
 #[derive(Clone, Copy, Debug)]
 pub struct Outlook<'a> {
     /// The content.
@@ -61,7 +63,8 @@ impl Node {
         Node { level: outlook.before, buffer_s: outlook.buffer_s.min(outlook.most_s), quality: 0.0 }
     }
 
-    /// A segment of `level` more, whose rate is `kbps` (`before_kbps` that of the level before), fetched in `fetch_s`.
+    /// Returns the node after one more segment of `level` with rate `kbps`, fetched in `fetch_s`. `before_kbps` is the
+    /// previous level's rate.
     pub fn and(
         &self,
         level: usize,
@@ -83,13 +86,13 @@ impl Node {
 /// The best plan's first level, and its quality.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Best {
-    /// Of equally good plans, of the one that begins higher.
+    /// If plans are equally good, the level of the one that begins higher.
     pub level: usize,
     /// The plan's.
     pub quality: f64,
 }
 
-/// What the search writes on, kept from one to the next.
+/// The memory of the search, kept from one search to the next.
 #[derive(Default)]
 pub struct Planner {
     levels: usize,
@@ -98,9 +101,9 @@ pub struct Planner {
     /// Seconds of each segment at each level, a segment's together.
     fetch_s: Vec<f64>,
     thetas: Vec<f64>,
-    /// For each theta, step and level before: what the rest reaches at most, less what the buffer adds.
+    /// For each theta, step and previous level: the best quality of the rest, without the buffer's part.
     rest: Vec<f64>,
-    /// For each step: what may come next, with its bound.
+    /// For each step: the candidates with their bounds.
     next: [Vec<(f64, Node)>; HORIZON],
     best: Option<Best>,
     /// Beginnings looked at.
@@ -149,7 +152,7 @@ impl Planner {
         }
     }
 
-    /// What a plan that is at `node` before `step` reaches at most.
+    /// Returns an upper bound for a plan that is at `node` before `step`.
     fn bound(&self, outlook: &Outlook<'_>, step: usize, node: &Node) -> f64 {
         let more = self.horizon - step;
         if more == 0 {

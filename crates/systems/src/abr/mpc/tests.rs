@@ -43,7 +43,7 @@ fn a_plan_is_worth_its_rates_less_its_steps_and_stalls() {
     assert_eq!(Planner::default().best(&full), Best { level: 1, quality: 200.0 });
 }
 
-/// Predictions 1000, then 1000: what comes at 500 is 100 % off, hence half of the harmonic mean of both is taken.
+/// Predictions 1000, then 1000: a throughput of 500 is 100 % off, hence half of the harmonic mean of both is used.
 #[test]
 fn robust_mpc_takes_its_largest_error_off() {
     let ladder = ladder(&[100, 400], 2);

@@ -117,8 +117,8 @@ impl Track {
         self.acks.take(now, ssrc, self.source.ssrc()?)
     }
 
-    /// Returns the receiver report at `now` with `ssrc`'s name; `client` fills in the playout's own values, and adds
-    /// Apple's report. Returns the report's block too.
+    /// Returns the receiver report at `now`, with the name of `ssrc`, and its block. With `client` it contains Apple's
+    /// report with the playout's own values.
     pub fn report(
         &mut self,
         now: Instant,

@@ -1,7 +1,7 @@
 //! Attribute lists of HLS (RFC 8216 section 4.2).
 
-/// The names and values of `list`, quotes taken off; `None` if it is none. Packagers write values with commas and leave the
-/// quotes out: what stands between two commas without a name belongs to nothing.
+/// The names and values of `list`, without quotes; `None` if it is no list. Packagers write values with commas and
+/// leave the quotes out. Text between two commas without a name is dropped.
 pub fn read(list: &str) -> Option<Vec<(&str, &str)>> {
     let mut found = Vec::new();
     let mut rest = list.trim();

@@ -1,4 +1,4 @@
-//! Where things stand of which an MPD names several copies (BaseURL, ISO/IEC 23009-1 section 5.6).
+//! Addresses of resources with several copies in an MPD (BaseURL, ISO/IEC 23009-1 section 5.6).
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ const MOST_COPIES: usize = 16;
 #[derive(Clone)]
 pub struct Base {
     pub place: Place,
-    /// The innermost BaseURL that has others beside it: what is given up when it fails.
+    /// The innermost BaseURL that has others beside it, which is given up when it fails.
     copy: Option<String>,
     /// Its `@availabilityTimeOffset`.
     pub early: Option<Duration>,
@@ -33,8 +33,8 @@ impl Bases {
         Bases(vec![Base { place, copy: None, early: None }])
     }
 
-    /// Where what is in `element` stands. Its BaseURLs come by DVB's priority and weight (ETSI TS 103 285 section
-    /// 10.8.2.1), else in order.
+    /// The addresses of the resources in `element`. Its BaseURLs are sorted by DVB's priority and weight (ETSI TS 103
+    /// 285 section 10.8.2.1), else as written.
     pub fn within(&self, element: Element<'_>, left: &mut LeftOut) -> Result<Bases, ManifestError> {
         let mut own: Vec<Element<'_>> = element.all("BaseURL").collect();
         let number = |base: &Element<'_>, name: &str| {

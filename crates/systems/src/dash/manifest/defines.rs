@@ -15,11 +15,11 @@ const MOST_VARIABLES: usize = 100;
 /// Name and value of each variable.
 pub type Variables = Vec<(String, String)>;
 
-/// `text` with its variables filled in, and what they are. `outer` are those of the playlist that names it.
+/// Fills the variables into `text`, and returns them too. `outer` are those of the playlist that names it.
 ///
 /// # Errors
 ///
-/// A variable that nobody defines, or definitions of the wrong form.
+/// A variable without a definition, or definitions of the wrong form.
 pub fn filled<'a>(
     text: &'a str,
     url: &str,

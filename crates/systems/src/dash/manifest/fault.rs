@@ -1,4 +1,4 @@
-//! What cannot be read of a manifest, and where.
+//! The faults of a manifest, and their places.
 
 /// Longer manifests are not read: one of a day in segments of a second has some 10 MB.
 pub const MOST_BYTES: u64 = 16 << 20;
@@ -32,15 +32,15 @@ pub enum ManifestError {
     Broken {
         /// Counted from 1.
         line: u32,
-        /// What is wrong.
+        /// The fault.
         what: String,
     },
-    /// It may be right, and asks for what is not done here.
+    /// The manifest may be right, but needs a feature that is not implemented here.
     #[error("line {line}: {what}, which is not supported")]
     Unsupported {
         /// Counted from 1.
         line: u32,
-        /// What it asks for.
+        /// The feature.
         what: String,
     },
     /// Its media are encrypted.
@@ -48,7 +48,7 @@ pub enum ManifestError {
     Encrypted {
         /// Counted from 1.
         line: u32,
-        /// What is encrypted, and how.
+        /// The encrypted part, and its scheme.
         what: String,
     },
     /// It has more segments than are taken.
@@ -58,7 +58,7 @@ pub enum ManifestError {
     TooMany {
         /// Counted from 1.
         line: u32,
-        /// What brings them.
+        /// Their source.
         what: String,
     },
     /// Its own URL is none that others can be relative to.
@@ -66,13 +66,13 @@ pub enum ManifestError {
     Place {
         /// As it was given.
         url: String,
-        /// What is wrong with it.
+        /// The fault.
         why: String,
     },
     /// A segment index that does not hold together.
     #[error("the segment index (sidx): {what}")]
     Index {
-        /// What is wrong.
+        /// The fault.
         what: String,
     },
 }
@@ -89,16 +89,16 @@ pub(super) fn encrypted(line: u32, what: impl Into<String>) -> ManifestError {
     ManifestError::Encrypted { line, what: what.into() }
 }
 
-/// Refuses what is too long to be taken apart.
+/// Rejects a text that is too long to parse. A caller that knows the length before the bytes calls this first.
 ///
 /// # Errors
 ///
-/// [`ManifestError::TooLong`]. Who knows a length before the bytes asks here first.
+/// [`ManifestError::TooLong`].
 pub fn check_length(bytes: u64) -> Result<(), ManifestError> {
     if bytes > MOST_BYTES { Err(ManifestError::TooLong { bytes }) } else { Ok(()) }
 }
 
-/// What may still be taken of a manifest's segments.
+/// The number of a manifest's segments that may still be read.
 pub(super) struct Room {
     segments: u64,
     address_bytes: u64,

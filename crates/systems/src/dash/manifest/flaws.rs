@@ -1,4 +1,4 @@
-//! What is odd about a manifest that can be played all the same.
+//! Oddities of a manifest that can be played all the same.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use super::{Manifest, MediaSegment, Playlist, Segments};
 /// More than this between two segments is no rounding: half of a block of sound at 48 kHz.
 const TOLERANCE: Duration = Duration::from_millis(10);
 
-/// More of them say nothing new.
+/// Further ones add nothing new.
 const MOST_FLAWS: usize = 100;
 
 /// Something odd. In words: `v1: segments missing between 12.000 s and 14.000 s`.
@@ -17,11 +17,11 @@ const MOST_FLAWS: usize = 100;
 pub struct Flaw {
     /// The representation.
     pub id: String,
-    /// What is odd about it.
+    /// The oddity.
     pub what: Oddity,
 }
 
-/// What may be odd between two segments.
+/// Oddities between two segments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Oddity {
     /// Nothing plays between these times.
@@ -55,7 +55,7 @@ fn flaws<'a>(id: &'a str, segments: &'a [MediaSegment]) -> impl Iterator<Item = 
 }
 
 impl Manifest {
-    /// What is odd about its lists of segments, up to a hundred.
+    /// The oddities of its lists of segments, up to a hundred.
     pub fn flaws(&self) -> Vec<Flaw> {
         let all = self.sets().flat_map(|set| &set.representations);
         let listed = all.filter_map(|one| match &one.segments {
@@ -67,7 +67,7 @@ impl Manifest {
 }
 
 impl Playlist {
-    /// What is odd about its segments, up to a hundred; `id` is what they are called.
+    /// The oddities of its segments, up to a hundred; `id` names them.
     pub fn flaws(&self, id: &str) -> Vec<Flaw> {
         flaws(id, &self.segments).take(MOST_FLAWS).collect()
     }

@@ -21,7 +21,7 @@ use super::{
     Segments,
 };
 
-/// What a playlist begins with (section 4.3.1.1).
+/// The first line of a playlist (section 4.3.1.1).
 pub const MAGIC: &str = "#EXTM3U";
 
 /// Reads a playlist of either kind as a manifest, where the copies `failed` are passed over.
@@ -32,7 +32,7 @@ pub fn read(text: &str, url: &str, failed: &BTreeSet<String>) -> Result<Manifest
     Ok(Manifest { variables, ..manifest? })
 }
 
-/// A media playlist that nobody points at: one representation of unknown rate.
+/// A media playlist on its own: one representation of unknown rate.
 fn alone(text: &str, url: &str) -> Result<Manifest, ManifestError> {
     let playlist = read_text(text, url)?;
     let (duration, live, left_out) = (playlist.duration(), playlist.live(), playlist.left_out);
@@ -48,11 +48,11 @@ fn alone(text: &str, url: &str) -> Result<Manifest, ManifestError> {
     Ok(Manifest { duration, live, periods: vec![period], left_out, variables: Vec::new() })
 }
 
-/// Reads a media playlist, which stands at `url` and may import `variables`.
+/// Reads the media playlist at `url`, which may import `variables`.
 ///
 /// # Errors
 ///
-/// What is wrong with it, and in which line.
+/// The fault and its line.
 pub fn read_playlist(
     bytes: &[u8],
     url: &str,
@@ -78,7 +78,7 @@ fn bytes_of(first: u64, length: u64) -> Option<(u64, u64)> {
     Some((first, first.checked_add(length)?.checked_sub(1)?)).filter(|(_, last)| *last < u64::MAX)
 }
 
-/// How what follows is encrypted.
+/// The encryption of the following segments.
 #[derive(Clone)]
 struct Key {
     line: u32,
@@ -91,17 +91,17 @@ struct Reading {
     room: Room,
     playlist: Playlist,
     left: LeftOut,
-    /// Of the segment whose URI is to come, and its line.
+    /// The length of the segment that the next URI names, and its line.
     duration: Option<(Duration, u32)>,
     range: Option<(u64, Option<u64>)>,
     is_gap: bool,
     key: Option<Key>,
-    /// What a decoder needs before the segment whose URI is to come, and its key where it is encrypted itself.
+    /// The initialization that a decoder needs before the next URI's segment, and its key where it is encrypted itself.
     init: Option<Arc<Address>>,
     init_key: Option<Key>,
-    /// Why the playlist cannot be followed if it goes on, though it can be played if it has ended.
+    /// The reason for which a live playlist cannot be followed. An ended one can still be played.
     unfollowable: Option<ManifestError>,
-    /// Where the last range ended, and of what.
+    /// The end of the last range, and its resource.
     ended: Option<(String, u64)>,
     at: Duration,
     longest: Duration,
@@ -154,7 +154,7 @@ impl Reading {
                 let wrong = || line.wrong("seconds as 4.004 are wanted");
                 self.duration = Some((of_decimal(seconds).ok_or_else(wrong)?, line.number));
             }
-            // Of another form the longest segment tells it.
+            // In another form, the longest segment gives it.
             "-X-TARGETDURATION" => {
                 self.playlist.target = of_decimal(line.value.trim()).unwrap_or(Duration::ZERO);
             }
@@ -172,7 +172,7 @@ impl Reading {
             "-X-MAP" => self.map(line)?,
             "-X-KEY" => self.key(line)?,
             "-X-GAP" => self.is_gap = true,
-            // Such a playlist never changes: it is whole, whether it says its end or not (section 4.3.3.5).
+            // Such a playlist never changes: it is complete with or without an end tag (section 4.3.3.5).
             "-X-PLAYLIST-TYPE" if line.value.trim() == "VOD" => self.playlist.is_ended = true,
             "-X-SERVER-CONTROL" => {
                 let list = attributes::read(line.value).unwrap_or_default();
@@ -224,7 +224,7 @@ impl Reading {
             }
         };
         let init = Address { url: self.place.resolve(uri, line.number)?.url().to_owned(), range: told };
-        // Of the methods, this one encrypts whole files.
+        // This is the only method that encrypts whole files.
         self.init_key = self.key.clone().filter(|key| key.method == "AES-128");
         if self.init.as_deref() != Some(&init) {
             self.room.take(1, init.url.len(), line.number, "this #EXT-X-MAP")?;
@@ -294,7 +294,8 @@ impl Playlist {
         self.segments.last().map_or(Duration::ZERO, |last| last.start + last.duration)
     }
 
-    /// When what of it is there, if it goes on; RFC 8216 section 6.3.4 says when it is fetched again.
+    /// The times at which its segments become available, if it is live. RFC 8216 section 6.3.4 defines when it is
+    /// fetched again.
     pub fn live(&self) -> Option<Live> {
         let live = Live { update: Some(self.target), delay: self.hold_back, ..Live::default() };
         (!self.is_ended).then_some(live)

@@ -1,9 +1,9 @@
 //! Parts of a manifest that are not played: each is named, so that nothing is missing in silence.
 
-/// More of them say nothing new.
+/// Further ones add nothing new.
 const MOST: usize = 100;
 
-/// Collects what is not played.
+/// Collects the parts that are not played.
 #[derive(Default)]
 pub struct LeftOut {
     named: Vec<String>,

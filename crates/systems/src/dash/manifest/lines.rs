@@ -3,7 +3,7 @@
 use super::attributes;
 use super::fault::{ManifestError, broken};
 
-/// A line: its number, its tag without `#EXT` or the URI, and what is behind the tag's colon.
+/// A line: its number, its tag without `#EXT` or the URI, and the text after the tag's colon.
 pub struct Line<'a> {
     pub number: u32,
     pub tag: &'a str,

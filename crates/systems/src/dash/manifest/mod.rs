@@ -1,7 +1,7 @@
-//! What a manifest tells a player, whichever format it has: an MPD (ISO/IEC 23009-1) or a playlist of HLS (RFC 8216).
+//! The content of a manifest for a player, in either format: an MPD (ISO/IEC 23009-1) or a playlist of HLS (RFC 8216).
 //!
-//! Whatever strangers write is a manifest or an error that says what is wrong and in which line; nothing panics, and
-//! nothing takes memory out of proportion ([`MOST_BYTES`], [`MOST_SEGMENTS`]).
+//! Any input gives a manifest or an error with the fault and its line. Nothing panics, and no input takes memory out of
+//! proportion ([`MOST_BYTES`], [`MOST_SEGMENTS`]).
 
 mod attributes;
 mod bases;
@@ -41,9 +41,9 @@ use streamgauge_base::{BitRate, Duration};
 /// A presentation as its manifest describes it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Manifest {
-    /// How long it plays; `None` of what goes on for ever, as far as is told.
+    /// Its length; `None` of a presentation without a known end.
     pub duration: Option<Duration>,
-    /// Of a live presentation.
+    /// The data of a live presentation.
     pub live: Option<Live>,
     /// Its parts, one behind the other; HLS has one.
     pub periods: Vec<Period>,
@@ -56,17 +56,17 @@ pub struct Manifest {
 /// A part of a presentation, with media of its own.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Period {
-    /// What the manifest calls it; may be empty.
+    /// Its name in the manifest; may be empty.
     pub id: String,
     /// When it begins, in the presentation.
     pub start: Duration,
     /// When it ends, if that is known.
     pub end: Option<Duration>,
-    /// What is played of it: pictures, sound, or both, one set each.
+    /// The sets that are played: pictures, sound, or one set of each.
     pub sets: Vec<AdaptationSet>,
 }
 
-/// When what of a live presentation is there.
+/// The times at which parts of a live presentation become available.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Live {
     /// The presentation's beginning on the server's clock, since the Unix epoch (`availabilityStartTime`); `None` of HLS.
@@ -81,7 +81,7 @@ pub struct Live {
     pub early: Duration,
 }
 
-/// What a set's representations have in common.
+/// The common data of a set's representations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MediaKind {
     /// Pictures, with sound among them or without.
@@ -93,7 +93,7 @@ pub enum MediaKind {
 /// One thing to be shown or heard, at several rates.
 #[derive(Clone, PartialEq, Debug)]
 pub struct AdaptationSet {
-    /// What it is.
+    /// Its type.
     pub kind: MediaKind,
     /// From the lowest rate up.
     pub representations: Vec<Representation>,
@@ -102,28 +102,28 @@ pub struct AdaptationSet {
 /// A set's content at one rate.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Representation {
-    /// What the manifest calls it.
+    /// Its name in the manifest.
     pub id: String,
     /// Its declared rate (`@bandwidth`, BANDWIDTH).
     pub rate: BitRate,
-    /// Width and height, if they are told.
+    /// Width and height, if known.
     pub size: Option<(u32, u32)>,
-    /// Codecs of RFC 6381, if they are told.
+    /// Codecs of RFC 6381, if known.
     pub codecs: Option<String>,
-    /// What a decoder needs before the first segment, if that is apart.
+    /// The initialization that a decoder needs before the first segment, if it is apart.
     pub init: Option<Address>,
-    /// Its segments, or where they are told.
+    /// Its segments, or the place of their list.
     pub segments: Segments,
     /// The copy that is named here (a BaseURL, or a playlist among equals), where there is another one to try.
     pub copy: Option<String>,
 }
 
-/// Where segments are told.
+/// The place of a list of segments.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Segments {
     /// Each by itself, in order of time.
     Listed(Vec<MediaSegment>),
-    /// By a pattern that goes on, one like the other.
+    /// A pattern without an end, with equal segments.
     Numbered(Template),
     /// By an index of the file (`sidx`, ISO/IEC 14496-12 section 8.16.3), which is to be fetched.
     Indexed {
@@ -179,7 +179,7 @@ pub struct MediaSegment {
     pub duration: Duration,
     /// Media at its beginning that lies before its period, and at its end behind it: both are not shown.
     pub outside: Outside,
-    /// What a decoder needs before it, where that is not its representation's.
+    /// The initialization that a decoder needs before it, where it is not its representation's.
     pub init: Option<Arc<Address>>,
 }
 
@@ -210,7 +210,7 @@ pub struct Playlist {
     pub target: Duration,
     /// The number of the first segment (`EXT-X-MEDIA-SEQUENCE`).
     pub sequence: u64,
-    /// What a decoder needs before the first segment (`EXT-X-MAP`).
+    /// The initialization that a decoder needs before the first segment (`EXT-X-MAP`).
     pub init: Option<Arc<Address>>,
     /// The segments. Their times count from the first: of a live playlist only their numbers stay the same.
     pub segments: Vec<MediaSegment>,
@@ -218,16 +218,16 @@ pub struct Playlist {
     pub is_ended: bool,
     /// How far behind the end to play (`HOLD-BACK`).
     pub hold_back: Option<Duration>,
-    /// What of it is not played, each with its line.
+    /// The parts that are not played, each with its line.
     pub left_out: Vec<String>,
 }
 
 impl Manifest {
-    /// Reads a manifest, which stands at `url`: an MPD or a playlist, as it begins.
+    /// Reads the manifest at `url`: an MPD or a playlist, by its first bytes.
     ///
     /// # Errors
     ///
-    /// What is wrong with it, and where.
+    /// The fault and its place.
     pub fn read(bytes: &[u8], url: &str) -> Result<Manifest, ManifestError> {
         Self::read_without(bytes, url, &BTreeSet::new())
     }
@@ -274,7 +274,7 @@ impl Manifest {
         }
     }
 
-    /// What is played of all its periods.
+    /// The played parts of all its periods.
     pub fn sets(&self) -> impl Iterator<Item = &AdaptationSet> {
         self.periods.iter().flat_map(|period| &period.sets)
     }
@@ -288,14 +288,14 @@ impl Period {
 }
 
 impl MediaSegment {
-    /// A segment all of which is shown.
+    /// A segment that is shown whole.
     pub fn whole(number: u64, address: Address, start: Duration, duration: Duration) -> Self {
         MediaSegment { number, address, start, duration, outside: Outside::default(), init: None }
     }
 }
 
 impl Representation {
-    /// Where its last segment ends, if that is told.
+    /// The end of its last segment, if known.
     pub fn end(&self) -> Option<Duration> {
         match &self.segments {
             Segments::Listed(segments) => segments.last().map(|last| last.start + last.duration),
@@ -323,14 +323,14 @@ fn text(bytes: &[u8]) -> Result<&str, ManifestError> {
     })
 }
 
-/// It is what servers answer with status 200 in place of something: a page to log in, or of an error.
+/// Servers answer with such a page and status 200 in place of a resource: a login, or an error.
 fn is_page(text: &str) -> bool {
     let begins =
         |tag: &str| text.trim_start().get(..tag.len()).is_some_and(|it| it.eq_ignore_ascii_case(tag));
     begins("<!doctype html") || begins("<html")
 }
 
-/// What an error shows of something else.
+/// The part of another resource that an error shows.
 fn begins(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&bytes[..bytes.len().min(24)]).into_owned()
 }

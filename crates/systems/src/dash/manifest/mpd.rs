@@ -1,4 +1,4 @@
-//! MPEG-DASH (ISO/IEC 23009-1): what an MPD tells.
+//! MPEG-DASH (ISO/IEC 23009-1): reads an MPD.
 
 use std::collections::BTreeSet;
 use std::str::FromStr;
@@ -19,8 +19,8 @@ use super::{AdaptationSet, Live, Manifest, Period, Representation, Segments, Win
 /// Representations of one manifest: each takes memory even without segments.
 const MOST_REPRESENTATIONS: usize = 10_000;
 
-/// Reads `text`, which stands at `url`, where the copies `failed` are passed over. Times count from
-/// `@availabilityStartTime`, which a live presentation keeps when it has ended, else from the first period's start.
+/// Reads `text` from `url`, without the copies in `failed`. Times count from `@availabilityStartTime`, which a live
+/// presentation keeps when it has ended, else from the first period's start.
 pub fn read(text: &str, url: &str, failed: &BTreeSet<String>) -> Result<Manifest, ManifestError> {
     let document = parse(text)?;
     let line_ends = line_ends(text);
@@ -74,7 +74,7 @@ pub fn read(text: &str, url: &str, failed: &BTreeSet<String>) -> Result<Manifest
 
 struct Reader<'f> {
     room: Room,
-    /// What all representations may be asked for early.
+    /// The earliest offset of availability that all representations have.
     early: Option<Duration>,
     count: usize,
     is_live: bool,
@@ -87,7 +87,7 @@ struct Reader<'f> {
 }
 
 impl Reader<'_> {
-    /// What is played of a period; none if that is nothing.
+    /// The played parts of a period, or none if nothing is played.
     fn period(
         &mut self,
         mpd: Element<'_>,

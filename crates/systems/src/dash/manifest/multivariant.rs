@@ -66,7 +66,7 @@ impl<'a> Variant<'a> {
     }
 }
 
-/// What a multivariant playlist lists.
+/// The entries of a multivariant playlist.
 #[derive(Default)]
 struct Listed<'a> {
     variants: Vec<Variant<'a>>,
@@ -76,7 +76,7 @@ struct Listed<'a> {
     left: LeftOut,
 }
 
-/// Reads one that stands at `url`. Of copies, the first is named that has not failed.
+/// Reads the one at `url`. If there are copies, it names the first that has not failed.
 pub fn multivariant(text: &str, url: &str, failed: &BTreeSet<String>) -> Result<Manifest, ManifestError> {
     let Listed { variants, renditions, stills, mut left } = listed(text, &Place::of(url)?)?;
     let (kind, levels) = levels(variants, &mut left)?;
@@ -170,8 +170,8 @@ fn rendition<'a>(line: &Line<'a>, place: &Place) -> Result<Rendition<'a>, Manife
     })
 }
 
-/// What levels have in common with the first listed variant: a player starts with it, and changes to what goes on
-/// seamlessly.
+/// The common data of the levels and the first listed variant. A player starts with that variant, and changes to levels
+/// that continue it seamlessly.
 struct Common<'a> {
     family: Option<String>,
     range: &'a str,
@@ -179,7 +179,7 @@ struct Common<'a> {
     pathway: Option<&'a str>,
 }
 
-/// The levels of what is played, each with its copies, the first listed first.
+/// The played levels, each with its copies, in the order of the list.
 fn levels<'a>(
     variants: Vec<Variant<'a>>,
     left: &mut LeftOut,

@@ -22,8 +22,8 @@ pub fn time(element: Element<'_>, name: &str) -> Result<Option<Duration>, Manife
     element.read(name, of_xs_duration, DURATION)
 }
 
-/// The periods that have a length, in order. What begins where the next one does, or behind the presentation's end, is
-/// left out, and so is what stands elsewhere.
+/// The periods that have a length, in order. A period is left out if it begins with the next one or after the
+/// presentation's end, or if it is in another file.
 pub fn timed<'a>(
     mpd: Element<'a>,
     is_live: bool,
@@ -66,7 +66,7 @@ pub fn timed<'a>(
         let is_empty = period.end.is_some_and(|end| end <= period.start);
         if is_elsewhere {
             let href = shown(period.element.get_any("href").unwrap_or_default());
-            // XLink's way to say that there is none.
+            // XLink's mark of an empty element.
             if href != "urn:mpeg:dash:resolve-to-zero:2013" {
                 left.add(named(period.element), &format!("it is in another file (xlink:href {href})"));
             }

@@ -4,7 +4,7 @@ use streamgauge_wire::rtsp::Url;
 
 use super::fault::{ManifestError, broken};
 
-/// Where something stands: what relative references are taken against.
+/// An address against which relative references are resolved.
 #[derive(Clone, Debug)]
 pub struct Place(Url);
 
@@ -19,7 +19,7 @@ impl Place {
         Ok(Place(parsed))
     }
 
-    /// What `reference` names from here.
+    /// Resolves `reference` from here.
     pub fn resolve(&self, reference: &str, line: u32) -> Result<Place, ManifestError> {
         let shown: String = reference.chars().take(100).collect();
         let mut url = self
@@ -44,7 +44,7 @@ impl Place {
     }
 }
 
-/// A manifest comes from anybody: what it names on the player's own machine is none of its business.
+/// A manifest may be anybody's: it may not name resources of the player's own machine.
 fn is_http(url: &Url) -> bool {
     matches!(url.scheme(), "http" | "https") && url.host_str().is_some()
 }

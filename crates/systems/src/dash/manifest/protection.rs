@@ -14,10 +14,11 @@ const SYSTEMS: [(&str, &str); 7] = [
     ("f239e769-efa3-4850-9c16-a903c6932efb", "Adobe Primetime"),
 ];
 
-/// The scheme whose value names the encryption itself (ISO/IEC 23009-1 section 5.8.4.1).
+/// The scheme with a value that names the encryption itself (ISO/IEC 23009-1 section 5.8.4.1).
 const COMMON: &str = "urn:mpeg:dash:mp4protection:2011";
 
-/// In words, if one of `elements` is protected: how, and in which line. Outer elements protect what is in them.
+/// Returns the protection in words and its line, if one of `elements` is protected. An outer element protects its
+/// content.
 pub fn of_elements<'a>(elements: impl IntoIterator<Item = Element<'a>>) -> Option<String> {
     let all: Vec<Element<'a>> =
         elements.into_iter().flat_map(|element| element.all("ContentProtection")).collect();
@@ -36,7 +37,7 @@ pub fn of_elements<'a>(elements: impl IntoIterator<Item = Element<'a>>) -> Optio
     Some(format!("encrypted with {how} (ContentProtection, line {})", first.line()))
 }
 
-/// How the media are encrypted of which this is the initialization (ISO/IEC 23001-7): the scheme's four letters.
+/// The four letters of the scheme that encrypts the media of this initialization (ISO/IEC 23001-7).
 pub fn encryption_of_init(bytes: &[u8]) -> Option<String> {
     let (movie, _) = find(bytes, b"moov")?;
     contents(movie).filter(|(kind, _)| kind == b"trak").find_map(|(_, track)| {
@@ -68,7 +69,7 @@ mod tests {
         [&(content.len() as u32 + 8).to_be_bytes()[..], kind, content].concat()
     }
 
-    /// An initialization whose track has this sample entry.
+    /// An initialization with this sample entry in its track.
     fn init(kind: &[u8; 4], fields: usize, rest: &[u8]) -> Vec<u8> {
         let entry = boxed(kind, &[&vec![0; fields][..], rest].concat());
         let table = boxed(b"stsd", &[&[0, 0, 0, 0, 0, 0, 0, 1][..], &entry].concat());

@@ -2,7 +2,7 @@
 
 use super::left_out::{LeftOut, shown};
 
-/// What can be played beside or in place of what variants have themselves.
+/// Renditions that can be played beside the variants' own media or in its place.
 pub struct Rendition<'a> {
     pub line: u32,
     /// AUDIO, VIDEO, SUBTITLES or CLOSED-CAPTIONS.
@@ -19,8 +19,8 @@ pub struct Rendition<'a> {
 }
 
 /// The sound that is played beside the pictures, with its copies; `None` if it is in the variants. Variants name
-/// `groups`, the first listed variant's first. Of a group the default is played, else what a player may choose freely,
-/// else the first.
+/// `groups`, the first listed variant's first. The default of a group is played, else one that a player may choose
+/// freely, else the first.
 pub fn choose<'r, 'a>(
     all: &'r [Rendition<'a>],
     groups: &[&str],
@@ -30,7 +30,7 @@ pub fn choose<'r, 'a>(
     let of = |group: &'r str| sound().filter(move |one| one.group == group);
     let group = sound().map(|one| one.group).find(|group| Some(group) == groups.first());
     let best = group.and_then(|group| {
-        // Of equals the first.
+        // The first of equal ones.
         of(group).min_by_key(|one| (!one.is_default, !one.is_chosen_freely))
     });
     let mut chosen: Vec<&Rendition<'a>> = best.into_iter().collect();
@@ -46,7 +46,7 @@ pub fn choose<'r, 'a>(
         if chosen.iter().any(|chosen| chosen.line == one.line) {
             continue;
         }
-        // What has no address of its own is in what is played, or cannot be asked for.
+        // Media without an own address is part of the variant, or cannot be requested.
         let what = match (one.kind, &one.url) {
             ("AUDIO", _) => "sound",
             ("VIDEO", Some(_)) => "pictures",

@@ -9,7 +9,7 @@ use super::time::{of_decimal, of_ticks};
 use super::xml::Element;
 use super::{Address, MediaSegment, Outside, Segments, Template, Window};
 
-/// What a representation is.
+/// The data of a representation.
 pub struct Of<'a> {
     pub id: &'a str,
     pub bandwidth: u64,
@@ -23,13 +23,13 @@ pub struct Of<'a> {
 }
 
 impl Of<'_> {
-    /// How long its period plays, if that is told.
+    /// The length of its period, if known.
     fn duration(&self) -> Option<Duration> {
         self.window.end.map(|end| end.saturating_sub(self.window.start))
     }
 }
 
-/// What is shown for less than this is a rounding of times.
+/// A shorter remainder is a rounding of times.
 const LEAST: Duration = Duration::from_millis(1);
 
 impl Window {
@@ -49,10 +49,10 @@ impl Window {
     }
 }
 
-/// What period, set and representation tell of segments, the inner ones before the outer ones.
+/// The segment elements of period, set and representation, the inner ones before the outer ones.
 #[derive(Clone, Default)]
 pub struct SegmentSettings<'a> {
-    /// The innermost element that tells.
+    /// The innermost element with segments.
     by: Option<Element<'a>>,
     timescale: Option<u64>,
     length: Option<u64>,
@@ -76,7 +76,7 @@ struct Run {
     start: u64,
     length: u64,
     count: u64,
-    /// It goes on as long as the presentation does.
+    /// It is as long as the presentation.
     is_open: bool,
     line: u32,
 }
@@ -93,19 +93,19 @@ fn range(element: Element<'_>, name: &str) -> Result<Option<(u64, u64)>, Manifes
     element.read(name, read, "a range of bytes as 0-99 is wanted")
 }
 
-/// `@availabilityTimeOffset`: seconds, or INF. Of another form, segments are waited for until they are complete.
+/// `@availabilityTimeOffset`: seconds, or INF. In another form, the player waits until segments are complete.
 pub fn early(element: Element<'_>) -> Option<Duration> {
     let read = |text: &str| if text == "INF" { Some(Duration::MAX) } else { of_decimal(text) };
     element.hint("availabilityTimeOffset", read)
 }
 
 impl<'a> SegmentSettings<'a> {
-    /// With what `element` tells.
+    /// Adds the data of `element`.
     pub fn within(&self, element: Element<'a>) -> Result<SegmentSettings<'a>, ManifestError> {
         let mut told = self.clone();
         let kinds = ["SegmentTemplate", "SegmentList", "SegmentBase"];
         let Some(by) = kinds.into_iter().find_map(|kind| element.first(kind)) else { return Ok(told) };
-        // Of another kind nothing is inherited (section 5.3.9.1).
+        // An element of another kind passes nothing on (section 5.3.9.1).
         if told.by.is_some_and(|outer| outer.name() != by.name()) {
             told = SegmentSettings::default();
         }
@@ -128,7 +128,7 @@ impl<'a> SegmentSettings<'a> {
         Ok(told)
     }
 
-    /// The decoder's configuration, and the segments or where they are told.
+    /// The decoder's configuration, and the segments or the place of their list.
     pub fn segments(&self, of: &Of<'_>, room: &mut Room) -> Result<Found, ManifestError> {
         match self.by.map(Element::name) {
             Some("SegmentTemplate") => Ok((self.init(of)?, self.of_template(of, room)?)),
@@ -156,13 +156,13 @@ impl<'a> SegmentSettings<'a> {
         self.timescale.unwrap_or(1)
     }
 
-    /// So many ticks are in a duration, rounded up.
+    /// The number of ticks in a duration, rounded up.
     fn ticks(&self, duration: Duration) -> u64 {
         let ticks = (u128::from(duration.as_nanos()) * u128::from(self.timescale())).div_ceil(1_000_000_000);
         u64::try_from(ticks).unwrap_or(u64::MAX)
     }
 
-    /// Segments of `@duration` that a duration has; what is less than a millisecond is a rounding of the duration.
+    /// The number of segments of `@duration` in a duration. Less than a millisecond is a rounding of the duration.
     fn count(&self, duration: Duration, length: u64) -> u64 {
         let whole = self.ticks(duration.saturating_sub(Duration::from_millis(1))).div_ceil(length.max(1));
         whole.max(1)
@@ -237,7 +237,7 @@ impl<'a> SegmentSettings<'a> {
         Some(self.offset.unwrap_or(0).saturating_add(self.ticks(of.duration()?)))
     }
 
-    /// A live timeline of one run that goes on is a pattern that goes on.
+    /// A live timeline of one run without an end is a pattern without an end.
     fn endless(
         &self,
         open: &Run,
@@ -315,17 +315,17 @@ impl<'a> SegmentSettings<'a> {
         let mut segments = Vec::new();
         let mut number = first;
         for run in runs {
-            // What begins behind the period is none of its segments.
+            // A segment that begins after the period is not part of it.
             let fitting = behind.saturating_sub(run.start).div_ceil(run.length);
             run.count = run.count.min(fitting);
-            // With what the numbers may take.
+            // Adds the most bytes that its numbers can take.
             room.take(run.count, address_bytes + 40, run.line, "this S of the SegmentTimeline")?;
             let end = run.length.checked_mul(run.count).and_then(|all| run.start.checked_add(all));
             end.ok_or_else(|| broken(run.line, "a time beyond all bounds"))?;
             for place in 0..run.count {
                 let time = run.start + run.length * place;
                 let (from, to) = (of_ticks(time, scale), of_ticks(time.saturating_add(run.length), scale));
-                // What lies before the offset, all of it, is not part of the period.
+                // A segment that is completely before the offset is not part of the period.
                 if to > window.offset {
                     let (number, address) = address(number, time)?;
                     segments.extend(window.fit(number, address, from, to));
@@ -379,7 +379,7 @@ impl<'a> SegmentSettings<'a> {
 
     fn of_base(&self, of: &Of<'_>) -> Result<Found, ManifestError> {
         let url = of.place.url().to_owned();
-        // What is before the index is what a decoder needs, where nothing else is told.
+        // A decoder needs the bytes before the index, unless the manifest names others.
         let before = self.index.filter(|(first, _)| *first > 0).map(|(first, _)| (0, first - 1));
         let init = match self.init(of)? {
             Some(init) => Some(init),

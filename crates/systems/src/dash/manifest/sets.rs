@@ -13,15 +13,15 @@ const SWITCHING: &str = "urn:mpeg:dash:adaptation-set-switching:2016";
 /// Parts of a picture by their places in it (ISO/IEC 23009-1 annex H).
 const PLACES: &str = "urn:mpeg:dash:srd:2014";
 
-/// What a set is for, by its Role: the lowest is played.
+/// The rank of a set by its Role: the lowest is played.
 const ROLES: [(&str, u32); 3] = [("main", 0), ("alternate", 2), ("dub", 2)];
 
-/// A set without a Role comes behind the main one, and before others.
+/// A set without a Role ranks after the main one, and before others.
 const NO_ROLE: u32 = 1;
-/// Commentary, descriptions, signs and what else is heard or seen beside the main content.
+/// Commentary, descriptions, signs and other additions to the main content.
 const OTHER_ROLE: u32 = 3;
 
-/// What is played of one kind.
+/// The played set of one kind.
 pub struct Chosen<'a> {
     pub kind: MediaKind,
     /// Each with its set.
@@ -36,7 +36,7 @@ struct Offer<'a> {
     rank: (bool, u32, std::cmp::Reverse<i64>),
 }
 
-/// What is played of `period`, which lies in `outer`: pictures before sound.
+/// The played sets of `period`, which is in `outer`: pictures before sound.
 pub fn choose<'a>(outer: Element<'a>, period: Element<'a>, left: &mut LeftOut) -> Vec<Chosen<'a>> {
     let mut offers = Vec::new();
     for set in period.all("AdaptationSet") {
@@ -174,7 +174,7 @@ fn media_type<'a>(set: Element<'a>, one: Element<'a>) -> Option<&'a str> {
     told.map(|told| told.trim().split('/').next().unwrap_or_default())
 }
 
-/// What a set is, by its type or that of its first representation, else by its codecs.
+/// The kind of a set, by its type or that of its first representation, else by its codecs.
 fn kind(set: Element<'_>, one: Element<'_>) -> Option<MediaKind> {
     match media_type(set, one) {
         Some("video") => Some(MediaKind::Video),

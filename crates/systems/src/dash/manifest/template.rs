@@ -20,7 +20,7 @@ enum Part<'a> {
 /// More digits than this no number needs.
 const MOST_WIDTH: usize = 40;
 
-/// The pattern's parts; what is wrong with it, where it cannot be taken apart.
+/// Splits the pattern into its parts. The error describes its fault.
 fn parts(pattern: &str) -> impl Iterator<Item = Result<Part<'_>, String>> {
     let mut rest = Some(pattern);
     std::iter::from_fn(move || {
@@ -57,7 +57,7 @@ pub(super) fn resolved(
     place: &Place,
     line: u32,
 ) -> Result<String, ManifestError> {
-    // What is still to be filled in goes through RFC 3986 as letters that stand nowhere else.
+    // An unfilled part passes RFC 3986 as letters that occur nowhere else.
     let mut mark = "sgx".to_owned();
     while [pattern, id, place.url()].iter().any(|text| text.to_ascii_lowercase().contains(&mark)) {
         mark.push('x');
@@ -124,7 +124,7 @@ impl Template {
         Some(MediaSegment { outside, ..segment })
     }
 
-    /// The number of the segment that has this time of the presentation, whether it is told or not.
+    /// The number of the segment at this time of the presentation, listed or not.
     pub fn number_at(&self, time: streamgauge_base::Duration) -> u64 {
         let within = time.saturating_sub(self.start);
         let ticks = u128::from(within.as_nanos()) * u128::from(self.timescale.max(1)) / 1_000_000_000;

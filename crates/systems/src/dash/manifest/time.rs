@@ -4,7 +4,7 @@ use streamgauge_base::Duration;
 
 const NANOS: u128 = 1_000_000_000;
 
-/// `ticks` of which a second has `timescale`, to the nearest nanosecond; as long as can be if that is too long.
+/// Returns `ticks` of 1 / `timescale` s to the nearest nanosecond, or the longest duration if that is too long.
 /// Durations are differences of such times, so that they add up.
 pub fn of_ticks(ticks: u64, timescale: u64) -> Duration {
     let scale = u128::from(timescale.max(1));
@@ -39,7 +39,7 @@ pub fn rate(text: &str) -> Option<u64> {
     whole.parse::<u64>().ok().filter(|_| is_digits)?.checked_add(up)
 }
 
-/// What an error of [`of_xs_duration`] asks for.
+/// The feature that an error of [`of_xs_duration`] names.
 pub const DURATION: &str =
     "write a duration as P1DT2H3M4.5S; years and months must be 0, and weeks have no letter";
 
@@ -66,7 +66,7 @@ pub fn of_xs_duration(text: &str) -> Option<Duration> {
             };
             continue;
         }
-        // The M of months stands before the T, that of minutes behind it.
+        // The M of months is before the T, that of minutes after it.
         let end = rest.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(rest.len());
         let (amount, after) = rest.split_at(end);
         let Some(after) = after.strip_prefix(unit) else { continue };
@@ -115,8 +115,8 @@ fn digits(text: &str, most: usize) -> Option<i64> {
     text.parse().ok().filter(|_| is_number)
 }
 
-/// Of the Gregorian calendar, with years that begin in March (Hinnant, "chrono-compatible low-level date algorithms",
-/// days_from_civil).
+/// Converts a date of the Gregorian calendar, with years that begin in March (Hinnant, "chrono-compatible low-level
+/// date algorithms", days_from_civil).
 pub fn days_since_epoch(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));

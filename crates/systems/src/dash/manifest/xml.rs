@@ -14,11 +14,11 @@ const MOST_ATTRIBUTES: usize = 100;
 /// Declarations of namespaces: the parser copies those of an element to each within it that has its own.
 const MOST_NAMESPACES: usize = 1_000;
 
-/// Parses `text`. DTDs, and with them entities of its own, are refused.
+/// Parses `text`. It rejects DTDs, and with them entities of the document's own.
 ///
 /// # Errors
 ///
-/// What is no XML, or would take time or memory beyond its length.
+/// Text that is not XML, or that would take time or memory beyond its length.
 pub fn parse(text: &str) -> Result<Document<'_>, ManifestError> {
     bounds(text.as_bytes())?;
     let options = ParsingOptions { allow_dtd: false, nodes_limit: MOST_NODES, ..ParsingOptions::default() };
@@ -26,7 +26,7 @@ pub fn parse(text: &str) -> Result<Document<'_>, ManifestError> {
         .map_err(|error| broken(error.pos().row, format!("no XML that is read: {error}")))
 }
 
-/// Looks over tags, without understanding them, for what would cost more than it is long.
+/// Scans the tags, without their meaning, for parts that would cost more than their length.
 fn bounds(text: &[u8]) -> Result<(), ManifestError> {
     let line_at = |at: usize| 1 + text[..at].iter().filter(|byte| **byte == b'\n').count() as u32;
     let too_much = |at: usize, what: &str| Err(broken(line_at(at), format!("{what}; no MPD has so many")));
@@ -45,7 +45,7 @@ fn bounds(text: &[u8]) -> Result<(), ManifestError> {
         if let Some(end) = over {
             match behind(end) {
                 Some(skipped) => at += skipped,
-                // The parser comes no further either.
+                // The parser stops here too.
                 None => return Ok(()),
             }
             continue;
@@ -90,7 +90,7 @@ pub fn line_ends(text: &str) -> Vec<usize> {
     text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(place, _)| place).collect()
 }
 
-/// An element of a manifest: what stands in it, by local names.
+/// An element of a manifest, with its content by local names.
 #[derive(Clone, Copy)]
 pub struct Element<'a> {
     node: Node<'a, 'a>,
@@ -98,7 +98,7 @@ pub struct Element<'a> {
 }
 
 impl<'a> Element<'a> {
-    /// The outermost element of a document, whose text has lines that end there.
+    /// The outermost element of a document with lines that end there.
     pub fn root(document: &'a Document<'a>, line_ends: &'a [usize]) -> Self {
         Element { node: document.root_element(), line_ends }
     }
@@ -141,7 +141,7 @@ impl<'a> Element<'a> {
         self.node.text().unwrap_or_default().trim()
     }
 
-    /// What is wrong with an attribute.
+    /// The fault of an attribute.
     pub fn wrong(self, name: &str, what: &str) -> ManifestError {
         let value: String = self.get(name).unwrap_or_default().chars().take(60).collect();
         broken(self.line(), format!("{}@{name} is {value:?}; {what}", self.name()))

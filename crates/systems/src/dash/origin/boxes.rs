@@ -1,5 +1,5 @@
-//! Boxes of fragmented MP4 (ISO/IEC 14496-12 section 8.8, ISO/IEC 23000-19): what is before a level's frames, and before
-//! each segment's.
+//! Boxes of fragmented MP4 (ISO/IEC 14496-12 section 8.8, ISO/IEC 23000-19): the bytes before a level's frames, and
+//! before each segment's.
 
 use crate::media::mp4::{MATRIX, full, made, words};
 
@@ -8,11 +8,11 @@ pub const KEY: u32 = 0x0200_0000;
 /// Depends on others, and is no place to begin.
 pub const PREDICTED: u32 = 0x0101_0000;
 
-/// What a level's track is, for its initialization.
+/// The data of a level's track, for its initialization.
 pub struct TrackFacts<'a> {
     pub is_video: bool,
     pub timescale: u32,
-    /// Of all of it in ticks; 0 if that is not to be told.
+    /// The whole length in ticks; 0 to leave it out.
     pub duration: u64,
     pub size: (u32, u32),
     /// Its sample entry.
@@ -59,7 +59,7 @@ fn movie(track: &TrackFacts<'_>) -> Vec<u8> {
     made(b"moov", [full(b"mvhd", 0, 0, mvhd), trak, made(b"mvex", mvex)].concat())
 }
 
-/// What is told of each frame of a level's segments, beside its bytes.
+/// The header's data for each frame of a level's segments, beside its bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Layout {
     /// All frames last so long; `None`: each its own time.
@@ -72,7 +72,7 @@ pub struct Layout {
     pub all_keys: bool,
 }
 
-/// A frame as a segment's header tells it.
+/// A frame in a segment's header.
 pub struct FrameFacts {
     pub duration: u32,
     pub bytes: u32,

@@ -1,4 +1,4 @@
-//! What of a live presentation is there at which time.
+//! The parts of a live presentation that are available at a time.
 
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Of segments that end at these times.
+    /// A clock for segments that end at these times.
     pub fn new(settings: &OriginSettings, ends: Vec<Duration>) -> Result<Self, String> {
         let begins = settings.epoch + Duration::from_nanos(settings.begins.as_nanos());
         if begins < settings.on_air {
@@ -60,7 +60,7 @@ impl Clock {
         time.map_or(0, |time| self.ends.partition_point(|end| *end <= time))
     }
 
-    /// The segments that a manifest tells now: those that ended within the window.
+    /// The segments in a manifest now: those that ended within the window.
     pub fn window(&self, now: Instant) -> Range<usize> {
         let made = self.made(now);
         let from = self.time(now).unwrap_or_default().saturating_sub(self.window);
@@ -72,8 +72,8 @@ impl Clock {
         self.made(now) == self.ends.len()
     }
 
-    /// True of a segment that can be had now. It stays a window and its own length longer than it is told, as RFC 8216
-    /// section 6.2.2 asks for.
+    /// Returns whether a segment is available now. It stays available for a window and its own length after it left the
+    /// manifest, as RFC 8216 section 6.2.2 requires.
     pub fn has(&self, segment: usize, now: Instant) -> bool {
         let Some(&end) = self.ends.get(segment) else { return false };
         let start = segment.checked_sub(1).map_or(Duration::ZERO, |before| self.ends[before]);

@@ -1,4 +1,4 @@
-//! Sample entries and codecs: what a decoder must know before the first frame.
+//! Sample entries and codecs: the data that a decoder needs before the first frame.
 
 use crate::media::Codec;
 use crate::media::mp4::{full, made, words};
@@ -9,25 +9,25 @@ pub struct Entry {
     pub codecs: String,
 }
 
-/// A picture's sides where nobody tells them.
+/// A picture's sides where they are unknown.
 const USUAL_SIZE: (u32, u32) = (640, 360);
 
 /// AudioSpecificConfig of AAC LC at 48 kHz in stereo (ISO/IEC 14496-3 section 1.6.2.1).
 const USUAL_SOUND: [u8; 2] = [0x11, 0x90];
 
 impl Entry {
-    /// Of pictures of which only sizes are known: H.264's baseline profile, with parameter sets that say so.
+    /// For pictures with known sizes alone: H.264's baseline profile, with matching parameter sets.
     pub fn of_made_pictures(size: (u32, u32)) -> Entry {
         let (width, height) = if size.0 > 0 && size.1 > 0 { size } else { USUAL_SIZE };
         Entry::h264(&[parameter_set(width, height)], &[PICTURE_SET.to_vec()], 4, (width, height))
     }
 
-    /// Of sound of which only sizes are known: AAC.
+    /// For sound with known sizes alone: AAC.
     pub fn of_made_sound(timescale: u32) -> Entry {
         Entry::aac(&USUAL_SOUND, 2, timescale)
     }
 
-    /// Of a file's track.
+    /// For a track of a file.
     pub fn of_codec(codec: &Codec, size: (u32, u32), clock_rate: u32) -> Entry {
         match codec {
             Codec::Sizes => Entry::of_made_pictures(size),
@@ -87,7 +87,7 @@ fn pictures(name: &[u8; 4], size: (u32, u32), configuration: Vec<u8>) -> Vec<u8>
         words([resolution, resolution, 0]),
         vec![0, 1],
         vec![0; 32],
-        // Depth and what ends the entry.
+        // Depth and the end of the entry.
         vec![0, 24, 0xff, 0xff],
     ];
     made(name, [fixed.concat(), configuration].concat())
@@ -117,7 +117,7 @@ const PICTURE_SET: [u8; 4] = [0x68, 0xce, 0x38, 0x80];
 /// A sequence parameter set of the baseline profile for pictures of this size (ITU-T H.264 section 7.3.2.1.1).
 fn parameter_set(width: u32, height: u32) -> Vec<u8> {
     let blocks = [width, height].map(|side| side.clamp(1, 16_384).div_ceil(16));
-    // Table A-1: the least level whose frames may have so many macroblocks.
+    // Table A-1: the lowest level that allows frames of this many macroblocks.
     let levels = [(396, 13), (1620, 30), (3600, 31), (8192, 40), (36_864, 51)];
     let level =
         levels.iter().find(|(most, _)| blocks[0] * blocks[1] <= *most).map_or(62, |(_, level)| *level);

@@ -13,10 +13,10 @@ use crate::media::content::SCHEMA;
 use crate::media::mp4::read_head;
 use crate::media::{Asset, Library, OpenError, StoredFile, Track};
 
-/// What a ladder's folder is known by.
+/// The file that marks a ladder's folder.
 pub const DESCRIPTION: &str = "content.json";
 
-/// A longer description is nobody's: a day of 20 encodings has some 200 MB, which is not served.
+/// A longer description is rejected: a day of 20 encodings has some 200 MB, which is not served.
 const MOST_DESCRIPTION: u64 = 64 << 20;
 
 /// A longer moov box is none.
@@ -25,7 +25,7 @@ const MOST_MOVIE: u64 = 64 << 20;
 /// Boxes of a file before its moov box.
 const MOST_BOXES: usize = 1_000;
 
-/// Segments where the description says nothing of them.
+/// The length of segments where the description has none.
 const USUAL_SEGMENT: Duration = Duration::from_secs(2);
 
 #[derive(Deserialize)]
@@ -93,7 +93,7 @@ fn asset(file: &dyn StoredFile) -> Result<Asset, String> {
     Err("it has no moov box, or none that is whole; copy or record it again".into())
 }
 
-/// What is in the folder, by the names in it.
+/// The content of the folder, by the names in it.
 struct Folder<'a> {
     library: &'a dyn Library,
     path: &'a str,
@@ -136,12 +136,12 @@ impl Folder<'_> {
 }
 
 impl Presentation {
-    /// Of the ladder in the folder at `path` of `library`, `/films` or an empty one for all of it: its `content.json`, and
-    /// the files that this names, which stay open.
+    /// Opens the ladder in the folder at `path` of `library` (`/films`, or an empty path for the whole library): its
+    /// `content.json`, and the files that this names, which stay open.
     ///
     /// # Errors
     ///
-    /// [`OpenError::NotFound`] if there is no `content.json`; else what cannot be served, and why.
+    /// [`OpenError::NotFound`] if there is no `content.json`; else the part that cannot be served, and the reason.
     pub fn of_folder(
         library: &dyn Library,
         path: &str,

@@ -18,9 +18,9 @@ const PIECE_BYTES: u64 = 1 << 20;
 
 /// Frames in the order of decoding, which is that of their bytes.
 pub enum Frames {
-    /// Of a clip of which only the sizes are known.
+    /// For a clip with known sizes alone.
     Made(MadeFrames),
-    /// Of a file.
+    /// For a file.
     Stored(StoredFrames),
 }
 
@@ -119,8 +119,8 @@ fn to_ticks(time: Duration, timescale: u64) -> u64 {
 }
 
 impl StoredFrames {
-    /// Those of `track`, whose units' offsets are in `file`. The first picture is shown at 0, so that pictures and sound
-    /// of several files begin together.
+    /// The frames of `track`, with their units' offsets in `file`. The first picture is shown at 0, so that pictures
+    /// and sound of several files begin together.
     pub fn of_track(track: &Track, file: Arc<dyn StoredFile>) -> Self {
         let timescale = u64::from(track.clock_rate.max(1));
         let first = track.units.iter().map(|unit| unit.shown).min().unwrap_or_default();
@@ -189,7 +189,7 @@ impl Frames {
         }
     }
 
-    /// When a frame is decoded, in ticks; behind the last, when that ends.
+    /// Returns the time at which a frame is decoded, in ticks; after the last frame, the time of its end.
     pub fn at(&self, frame: u64) -> u64 {
         match self {
             Frames::Made(made) => made.at(frame),

@@ -19,7 +19,7 @@ pub fn master(presentation: &Presentation, suffix: &str) -> String {
         );
     }
     for level in presentation.levels().filter(|level| level.is_video) {
-        // What is played together counts together (section 4.3.4.2).
+        // Media that is played together counts together (section 4.3.4.2).
         let of_both = |of: fn(&Level) -> u64| of(level) + sound.map_or(0, of);
         let codecs = [Some(level), sound].into_iter().flatten().map(|level| level.codecs.as_str());
         let _ = write!(

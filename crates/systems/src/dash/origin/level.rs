@@ -10,23 +10,23 @@ use crate::dash::manifest::time::of_ticks;
 /// Two key frames so near each other are at one time.
 const SAME: Duration = Duration::from_millis(1);
 
-/// What an index has room for (ISO/IEC 14496-12 section 8.16.3).
+/// The limit of an index (ISO/IEC 14496-12 section 8.16.3).
 const MOST_SEGMENTS: usize = 65_535;
 
 /// A level of a ladder, of pictures or of sound.
 pub struct Level {
-    /// `v0`, `a0`: what its addresses begin with.
+    /// `v0`, `a0`: the start of its addresses.
     pub id: String,
     pub is_video: bool,
     /// As manifests declare it.
     pub rate_bps: u64,
-    /// Width and height; 0 if nobody knows, and of sound.
+    /// Width and height; 0 if unknown, and for sound.
     pub size: (u32, u32),
     pub codecs: String,
     pub timescale: u64,
     /// Its initialization.
     pub init: Vec<u8>,
-    /// The index of all segments in one file, which stands behind the initialization.
+    /// The index of all segments in one file, after the initialization.
     pub index: Vec<u8>,
     /// Names its version: another one where a byte of it is another.
     pub tag: String,
@@ -45,7 +45,7 @@ struct Cut {
     offset: u64,
 }
 
-/// What is known of a level before it is cut.
+/// The data of a level before it is cut.
 pub struct Uncut {
     pub id: String,
     pub is_video: bool,
@@ -62,7 +62,7 @@ impl Uncut {
         of_ticks(self.frames.shown(frame), self.frames.timescale())
     }
 
-    /// The times at which segments begin: 0, and each key frame that comes `segment` or more behind the one before.
+    /// The times at which segments begin: 0, and each key frame at least `segment` after the previous one.
     pub fn boundaries(&self, segment: Duration) -> Vec<Duration> {
         let mut found = vec![Duration::ZERO];
         let mut next = segment;
@@ -114,7 +114,7 @@ impl Uncut {
         )
     }
 
-    /// The level with segments at these times. Its duration is told in the initialization if `is_whole`.
+    /// Makes the level with segments at these times. The initialization contains its duration if `is_whole`.
     pub fn at(self, boundaries: &[Duration], is_whole: bool) -> Result<Level, String> {
         let firsts = self.cut(boundaries)?;
         if firsts.len() > MOST_SEGMENTS {
@@ -259,7 +259,7 @@ impl Level {
             .then_some(length)
     }
 
-    /// What stands before a segment's frames.
+    /// The bytes before a segment's frames.
     fn head(&self, segment: usize) -> Vec<u8> {
         let (first, end) = (self.cuts[segment].frame, self.cuts[segment + 1].frame);
         let frames = (first..end).map(|frame| {

@@ -1,10 +1,10 @@
-//! The origin: a ladder as one set of fragmented MP4 segments (CMAF, ISO/IEC 23000-19), and manifests of DASH and HLS that
-//! all tell of the same.
+//! The origin: a ladder as one set of fragmented MP4 segments (CMAF, ISO/IEC 23000-19), and manifests of DASH and HLS
+//! with the same segments.
 //!
-//! Of a made ladder the boxes are real and the frames filler; of files both are real. Nothing is kept but frames' sizes and
-//! the manifests: the header of a segment is made when it is read.
+//! The boxes of a made ladder are real and its frames are filler; of files both are real. The origin keeps frames'
+//! sizes and the manifests, nothing more: it makes the header of a segment at each read.
 //!
-//! | path | what |
+//! | path | content |
 //! |---|---|
 //! | [`MPD`] | DASH by `$Number$` |
 //! | [`TIMELINE_MPD`] | DASH by `$Time$` with a SegmentTimeline |
@@ -55,7 +55,7 @@ pub const MASTER: &str = "/master.m3u8";
 /// The multivariant playlist by ranges.
 pub const RANGES_MASTER: &str = "/ranges.m3u8";
 
-/// What a trial's clock shows at [`Instant::ZERO`], since the Unix epoch: the first second of 2026.
+/// The reading of a trial's clock at [`Instant::ZERO`], since the Unix epoch: the first second of 2026.
 pub const EPOCH: Duration = Duration::from_secs(1_767_225_600);
 
 /// More frames of a level than this are not cut.
@@ -66,7 +66,7 @@ const MOST_FRAMES: u64 = 1 << 22;
 pub struct OriginSettings {
     /// Segments are there once they have come to their end, not all from the start. The presentation ends with its content.
     pub live: bool,
-    /// How long manifests tell of a segment (`timeShiftBufferDepth`).
+    /// How long manifests list a segment (`timeShiftBufferDepth`).
     pub live_window: Duration,
     /// How far behind the edge players are asked to play (`suggestedPresentationDelay`, HOLD-BACK, which has three target
     /// durations at least).
@@ -75,11 +75,11 @@ pub struct OriginSettings {
     pub update: Duration,
     /// A segment may be asked for so long before its end (`availabilityTimeOffset`); it is then there as a whole.
     pub early: Duration,
-    /// When a live presentation begins, less what it has been on air by then.
+    /// The start of a live presentation, less its time on air by then.
     pub begins: Instant,
     /// How much of it has been on air when it begins.
     pub on_air: Duration,
-    /// What the server's clock shows at [`Instant::ZERO`], since the Unix epoch.
+    /// The reading of the server's clock at [`Instant::ZERO`], since the Unix epoch.
     pub epoch: Duration,
 }
 
@@ -108,18 +108,18 @@ pub struct Presentation {
     segment: Duration,
     /// How long the pictures play.
     duration: Duration,
-    /// Of a live one.
+    /// The clock of a live one.
     clock: Option<Clock>,
     /// Manifests that never change, by their paths.
     texts: BTreeMap<String, Arc<Text>>,
 }
 
 impl Presentation {
-    /// Of a ladder by its sizes.
+    /// Makes the origin of a ladder from its sizes.
     ///
     /// # Errors
     ///
-    /// What cannot be cut: key frames that do not align, segments or times beyond what the formats hold.
+    /// A ladder that cannot be cut: key frames that do not align, or segments or times beyond the formats' limits.
     pub fn of_ladder(ladder: &LadderSpec, settings: &OriginSettings) -> Result<Presentation, String> {
         let made = |level: &LevelSpec, id: String, is_video: bool| {
             let frames = Frames::Made(MadeFrames::of_clip(&level.clip, is_video));
@@ -135,7 +135,7 @@ impl Presentation {
         Presentation::of_levels(video.chain(sound).collect(), ladder.segment, settings)
     }
 
-    /// Of levels, the lowest of the pictures first.
+    /// Makes the origin of levels, the lowest of the pictures first.
     fn of_levels(
         levels: Vec<Uncut>,
         segment: Duration,
@@ -183,7 +183,7 @@ impl Presentation {
         self.levels.iter().find(|level| level.id == id)
     }
 
-    /// The segments that are told of at `now`.
+    /// The segments in the manifests at `now`.
     fn window(&self, now: Instant) -> Range<usize> {
         self.clock.as_ref().map_or(0..usize::MAX, |clock| clock.window(now))
     }

@@ -9,7 +9,7 @@ use super::Presentation;
 use super::level::Level;
 use super::written::{date, seconds};
 
-/// How an MPD tells of segments.
+/// The way in which an MPD lists segments.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// `$Number$`, with one length for all where they have one.
@@ -78,7 +78,7 @@ fn set(
     );
     let mut told: Vec<String> =
         levels.iter().map(|level| segments(presentation, form, level, window)).collect();
-    // What is the same of all is told once.
+    // Equal data is written once.
     if form != Form::Ranges && told.iter().all(|one| *one == told[0]) {
         text.push_str(&told[0]);
         told.fill(String::new());
@@ -122,8 +122,8 @@ fn segments(presentation: &Presentation, form: Form, level: &Level, window: &Ran
         );
     }
     let window = window.start.min(level.segments())..window.end.min(level.segments());
-    // 1 goes without saying. ffmpeg's player (5.1) wants it said of numbers, and misses the first segments if it is said of
-    // times.
+    // 1 is the default. ffmpeg's player (5.1) needs it with numbers. With times it misses the first segments if it is
+    // there.
     let first = match presentation.clock {
         None if form == Form::Timeline => String::new(),
         _ => format!("startNumber=\"{}\" ", window.start + 1),
@@ -168,7 +168,7 @@ impl Presentation {
         fits(level).or_else(|| pictures().and_then(fits))
     }
 
-    /// True if the MPD of this form is another one as time goes on.
+    /// Returns whether the MPD of this form changes with time.
     pub fn moves(&self, form: Form) -> bool {
         self.clock.is_some()
             && (form == Form::Timeline || self.levels().any(|level| self.pattern(level).is_none()))

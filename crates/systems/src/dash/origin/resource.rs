@@ -15,7 +15,7 @@ pub const DASH: &str = "application/dash+xml";
 /// That of playlists (RFC 8216 section 10).
 pub const HLS: &str = "application/vnd.apple.mpegurl";
 
-/// What the names of a level's playlists end with.
+/// The ending of the names of a level's playlists.
 pub const PLAYLIST: &str = ".m3u8";
 /// The same of those of ranges.
 pub const RANGES_PLAYLIST: &str = ".ranges.m3u8";
@@ -30,7 +30,7 @@ pub struct Text {
 }
 
 impl Text {
-    /// Of this media type; one that `moves` is not to be kept.
+    /// Its media type. A resource that `moves` is not to be cached.
     pub fn new(text: String, content_type: &'static str, moves: bool) -> Self {
         let tag = blake3::hash(text.as_bytes()).to_hex()[..16].to_owned();
         Text { text, content_type, tag, moves }
@@ -60,7 +60,7 @@ impl Resource for Text {
     }
 }
 
-/// What there is of a level.
+/// The parts of a level.
 #[derive(Clone, Copy)]
 enum Part {
     Init,

@@ -9,7 +9,7 @@ use crate::abr::{Decision, Fetched, Progress, Situation};
 use crate::app::Io;
 
 impl DashPlayer {
-    /// Asks the rule about the segment at a line's front, and gives it up if the rule says so.
+    /// Asks the rule about the segment at a line's front, and gives it up if the rule decides so.
     pub(super) fn consider_abandoning(&mut self, now: Instant, line: usize, io: &mut dyn Io) {
         self.page_reads(now, line);
         let Some(exchange) = self.lines[line].exchanges.front() else { return };
@@ -26,7 +26,7 @@ impl DashPlayer {
         }
     }
 
-    /// Gives up a segment all of which has come, if the rule says so: its connection stays.
+    /// Gives up a complete segment if the rule decides so: its connection stays.
     pub(super) fn gives_up_whole(&mut self, now: Instant, line: usize) -> bool {
         let Some(exchange) = self.lines[line].exchanges.front() else { return false };
         let bytes = exchange.bytes;
@@ -41,8 +41,8 @@ impl DashPlayer {
         true
     }
 
-    /// Another level, if the rule gives up for it the segment at a line's front, of which so many bytes were read, of so many in
-    /// all.
+    /// Returns another level if the rule gives up for it the segment at a line's front, after these many bytes were
+    /// read out of these many.
     fn abandonment(
         &mut self,
         now: Instant,
@@ -69,7 +69,7 @@ impl DashPlayer {
         decision.filter(|decision| decision.level != level)
     }
 
-    /// Reports that the segment at a line's front is given up; what came of it.
+    /// Reports that the segment at a line's front is given up, with its received bytes.
     fn given_up(&mut self, now: Instant, line: usize, decision: &Decision) -> Option<(usize, Fetched)> {
         let exchange = self.lines[line].exchanges.front()?;
         let What::Segment(track, level, ordinal) = exchange.what else { return None };

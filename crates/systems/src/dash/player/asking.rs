@@ -1,4 +1,4 @@
-//! What is asked for next, on which line, and what each request tells.
+//! The choice of the next request, its line, and its data for the server.
 
 use streamgauge_base::{Duration, Instant};
 
@@ -10,8 +10,8 @@ use super::{DashPlayer, LEAST_RELOAD};
 use crate::app::Io;
 use crate::dash::manifest::{Address, Live, MediaSegment, Segments};
 
-/// A browser's clock stands so long before the end of what is held when that runs dry, and what came then is asked for from
-/// there: half a picture's time at 25 pictures a second, as real trials have it (docs/fidelity-abr.md).
+/// The distance of a browser's clock from the end of the held media when that runs dry. The missing part is requested
+/// from there. It is half a picture's time at 25 pictures a second, as in real trials (docs/fidelity-abr.md).
 const STANDS_BEFORE: Duration = Duration::from_millis(20);
 
 /// After a segment was given up, nothing that is held is replaced for so long (dash.js 5.2.1, `abandonLoadTimeout`).
@@ -87,7 +87,7 @@ impl DashPlayer {
         told
     }
 
-    /// Asks for what is next on each line, where there is room.
+    /// Sends the next request on each line that has room.
     pub(super) fn ask_more(&mut self, now: Instant, io: &mut dyn Io) {
         if self.paused {
             return;
@@ -102,7 +102,7 @@ impl DashPlayer {
             return;
         }
         self.reload_manifest(now, io);
-        // The track that has less goes first, where they share a line.
+        // If tracks share a line, the one with less media is first.
         let mut order: Vec<usize> = (0..self.tracks.len()).collect();
         order.sort_by_key(|&track| self.tracks[track].asked_to);
         for track in order {
@@ -135,7 +135,7 @@ impl DashPlayer {
         match line.exchanges.back() {
             None => true,
             Some(_) if line.exchanges.len() >= depth || !self.settings.persistent => false,
-            // Behind a segment of which enough has come.
+            // After a segment with enough received bytes.
             Some(last) => {
                 let enough = u64::from(self.settings.choose_at_percent);
                 let of = last.length.unwrap_or(u64::MAX / 100);
@@ -144,7 +144,7 @@ impl DashPlayer {
         }
     }
 
-    /// Asks for what the track needs next; false if nothing is to be asked for now.
+    /// Requests the track's next part. Returns false if nothing is to be requested now.
     fn ask_next(&mut self, now: Instant, track: usize, io: &mut dyn Io) -> bool {
         if self.tracks[track].is_complete || self.tracks[track].again.is_some_and(|at| at > now) {
             return false;
@@ -154,7 +154,7 @@ impl DashPlayer {
             return false;
         }
         let line = self.line_of(track);
-        // Without any list nobody knows what there is to choose from.
+        // Without any list there is no choice of levels.
         let unlisted = self.tracks[track].indexes.iter().all(Option::is_none);
         if !unlisted && self.tracks[track].chosen.is_none() {
             let known = self.tracks[track].indexes.iter().position(Option::is_some).unwrap_or(0);
@@ -238,12 +238,12 @@ impl DashPlayer {
     /// Media held, and on its way.
     pub(super) fn held_or_asked(&self, now: Instant, track: usize) -> Duration {
         let position = self.position(now);
-        // What takes a held segment's place is asked for before the end of what is held.
+        // A replacement for a held segment is requested before new media.
         let held = self.shelves.get(track).map_or(position, |shelf| shelf.end(position));
         held.max(self.tracks[track].asked_to).saturating_sub(position)
     }
 
-    /// Whether less is held, and on its way, than the buffer takes; says when that changes.
+    /// Returns whether less media is held and in flight than the buffer takes, and reports a change of that.
     fn has_room(&mut self, now: Instant, track: usize) -> bool {
         if self.tracks[track].look.is_some_and(|at| at > now) {
             return false;
@@ -272,7 +272,7 @@ impl DashPlayer {
         !is_full
     }
 
-    /// Where the buffer is full and what was asked for is not read: whether a line is read now.
+    /// Returns whether the line is read now. It is not while the buffer is full and the player stops reading.
     pub(super) fn hold_off(&mut self, now: Instant, line: usize) {
         if !self.settings.stops_reading {
             return;
@@ -355,9 +355,9 @@ impl DashPlayer {
         self.tracks[track].chosen.filter(|chosen| chosen.from <= now)
     }
 
-    /// Where `level` is another than before, and above that of the segment at play's position, the track goes on from
-    /// there. dash.js 5.2.1 adds 1.5 lengths of a segment to the position, but takes the length from a representation
-    /// that has none yet, which is null: it adds nothing.
+    /// Where `level` is another than before, and above that of the segment at the play position, the track continues
+    /// from there. dash.js 5.2.1 adds 1.5 lengths of a segment to the position. But it reads the length from a
+    /// representation that has none yet, which is null, and therefore adds nothing.
     fn go_back(&mut self, now: Instant, track: usize, level: usize) -> bool {
         let one = &self.tracks[track];
         let changes = one.level.is_some_and(|before| before != level);

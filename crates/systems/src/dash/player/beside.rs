@@ -11,7 +11,7 @@ impl DashPlayer {
         self.beside.is_some() && track == 0
     }
 
-    /// Whether what is asked for is for the track whose segments come by `line`.
+    /// Whether the request is for the track with segments on `line`.
     pub(super) fn is_line_of(&self, line: usize, what: What) -> bool {
         what.track().is_some_and(|track| self.line_of(track) == line)
     }
@@ -24,8 +24,7 @@ impl DashPlayer {
             && self.lines[beside].exchanges.front().is_some_and(|init| self.is_line_of(line, init.what))
     }
 
-    /// The connection that is open and idle serves what is asked for first: an initialization if one is needed, else the
-    /// segment itself.
+    /// The open, idle connection serves the first request: an initialization if one is needed, else the segment itself.
     pub(super) fn share_lines(&mut self, track: usize, needs_init: bool) {
         let Some(beside) = self.beside.filter(|_| track == 0) else { return };
         let main = self.line_of(track);

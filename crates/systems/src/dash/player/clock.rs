@@ -1,4 +1,4 @@
-//! When what is held is shown: a clock that gathers, runs, stalls and jumps over what was skipped.
+//! The times at which media is shown: a clock that gathers, runs, stalls and jumps over skipped media.
 
 use std::collections::VecDeque;
 
@@ -13,11 +13,11 @@ pub(super) const ROUNDING: Duration = Duration::from_millis(20);
 /// Least time between two events `buffer`.
 const BUFFER_EVENTS: Duration = Duration::from_millis(500);
 
-/// Pictures are told of at least this often: whoever ends the session in between misses no more than a freeze's time
+/// Pictures are reported at least this often. If the session ends in between, no more is missing than a freeze's time
 /// (Identifiers for WebRTC's Statistics API, `freezeCount`).
 const SHOWS_EACH: Duration = Duration::from_millis(100);
 
-/// A segment that came whole and has not been shown whole.
+/// A complete segment that has not been shown completely.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Held {
     /// Its number among the track's, from 0.
@@ -32,13 +32,13 @@ pub struct Held {
     pub bytes: u64,
     /// Pictures in it; 0 if that is not known.
     pub frames: u32,
-    /// It stands for a period that has nothing of the track's kind.
+    /// A filler for a period that has nothing of the track's kind.
     pub is_filler: bool,
     /// When each is shown, from the first; without that they are shown evenly.
     pub times: Vec<Duration>,
 }
 
-/// What one track holds.
+/// The media that one track holds.
 #[derive(Default)]
 pub struct Shelf {
     held: VecDeque<Held>,
@@ -46,7 +46,7 @@ pub struct Shelf {
     past: Option<Held>,
     /// Nothing more will come.
     pub complete: bool,
-    /// Of its first segment, so many pictures have been shown; it has begun.
+    /// The number of shown pictures of its first segment, and whether that has begun.
     shown: u32,
     begun: bool,
     /// The numbers of its first picture, and of the next one after all that were shown.
@@ -64,7 +64,7 @@ impl Shelf {
                 self.held[place] = segment;
             }
             None if segment.end <= position => {
-                // It was shown, at what came first.
+                // It was already shown, at the level that arrived first.
                 self.past =
                     self.past.take().map(|past| if past.ordinal == segment.ordinal { segment } else { past });
             }
@@ -72,7 +72,7 @@ impl Shelf {
         }
     }
 
-    /// What is to be shown at that time, or was shown last.
+    /// The segment that is to be shown at that time, or was shown last.
     pub fn at(&self, time: Duration) -> Option<&Held> {
         self.held.iter().chain(&self.past).find(|held| held.start <= time && time < held.end)
     }
@@ -89,7 +89,7 @@ impl Shelf {
         end
     }
 
-    /// Where what is held begins, at or after `at`.
+    /// The start of the next held media, at or after `at`.
     fn next_start(&self, at: Duration) -> Option<Duration> {
         let next = self.held.iter().find(|segment| segment.end > at + ROUNDING)?;
         Some(next.start.max(at))
@@ -148,7 +148,7 @@ impl Held {
 }
 
 impl Clock {
-    /// Of a session that was asked for at `asked` and begins at `from` in the presentation.
+    /// A clock for a session that was requested at `asked` and begins at `from` in the presentation.
     pub fn new(prebuffer: Duration, rebuffer: Duration, asked: Instant, from: Duration) -> Self {
         Clock {
             prebuffer,
@@ -196,7 +196,7 @@ impl Clock {
         self.state == State::Playing
     }
 
-    /// It said its end.
+    /// The end was reported.
     pub fn has_ended(&self) -> bool {
         self.state == State::Ended
     }
@@ -206,7 +206,7 @@ impl Clock {
         self.startup
     }
 
-    /// What became of the pictures.
+    /// The statistics of the pictures.
     pub fn stats(&self) -> PlayoutStats {
         self.stats
     }
@@ -228,7 +228,7 @@ impl Clock {
         shelf.end(position).saturating_sub(position)
     }
 
-    /// When a track's media will be down to `left`, if nothing more comes and the clock runs.
+    /// The time at which a track's media will be down to `left`, if nothing more arrives and the clock runs.
     pub fn falls_to(&self, now: Instant, shelf: &Shelf, left: Duration) -> Option<Instant> {
         if !self.is_playing() || self.paused.is_some() {
             return None;
@@ -252,7 +252,7 @@ impl Clock {
         }
     }
 
-    /// When it has something to do, if nothing comes.
+    /// The time of its next action, if nothing arrives.
     pub fn next_event(&self, shelves: &[Shelf]) -> Option<Instant> {
         if self.has_ended() || self.paused.is_some() {
             return None;
@@ -265,20 +265,21 @@ impl Clock {
         Some(buffer.map_or(dry, |buffer| buffer.min(dry)))
     }
 
-    /// Where the clock stops if nothing more comes. A track of which all has been shown stops nothing.
+    /// The position at which the clock stops if nothing more arrives. A track that has been shown completely stops
+    /// nothing.
     fn runs_to(&self, shelves: &[Shelf]) -> Duration {
         let over = |shelf: &&Shelf| !(shelf.complete && shelf.is_empty_from(self.at));
         shelves.iter().filter(over).map(|shelf| shelf.end(self.at)).min().unwrap_or(self.at)
     }
 
-    /// Does what has fallen due by `now`. Pictures are those of the first shelf.
+    /// Does everything that is due by `now`. Pictures are those of the first shelf.
     pub fn advance(&mut self, now: Instant, shelves: &mut [Shelf], events: &mut Outbox) {
         if self.has_ended() || self.paused.is_some() {
             return;
         }
         self.start_if_enough(now, shelves, events);
         if !self.is_playing() && shelves.iter().all(|shelf| shelf.complete && shelf.is_empty_from(self.at)) {
-            // What was waited for does not come any more.
+            // The awaited media does not arrive any more.
             let has_begun = self.startup.is_some();
             let why = if has_begun { "played to the end" } else { "no segment came that could be played" };
             return self.end(now, why, events);
@@ -316,7 +317,8 @@ impl Clock {
         self.say_buffer(now, shelves, events);
     }
 
-    /// Where every track that is not over has media again, if what lacks was skipped and not only late.
+    /// The position at which every track that is not over has media again, if the missing media was skipped and is not
+    /// only late.
     fn over_gap(&self, shelves: &[Shelf]) -> Option<Duration> {
         let waits = shelves.iter().filter(|shelf| !(shelf.complete && shelf.is_empty_from(self.at)));
         let mut to = self.at;
@@ -350,7 +352,7 @@ impl Clock {
             State::Stalled { .. } => self.rebuffer,
             State::Playing | State::Ended => return,
         };
-        // A live stream, and one that begins behind a gap, is shown from what came first.
+        // A live stream, and one that begins after a gap, is shown from the first media that arrived.
         let first = shelves.iter().filter_map(|shelf| shelf.held.front()).map(|one| one.start).max();
         let begins = match (self.state, first) {
             (State::Gathering, Some(first)) => first.max(self.at),
@@ -361,7 +363,7 @@ impl Clock {
         let mut held = None;
         for shelf in shelves.iter().filter(waits) {
             let one = shelf.end(begins).saturating_sub(begins);
-            // What has come whole and is all there is counts as enough.
+            // A complete presentation counts as enough.
             let enough = one >= wanted && one > ROUNDING || shelf.complete && one > Duration::ZERO;
             if !enough {
                 return;
@@ -388,7 +390,7 @@ impl Clock {
         (self.state, self.base, self.at) = (State::Playing, now, begins);
     }
 
-    /// Shows pictures up to `until`, and says which segment is played.
+    /// Shows pictures up to `until`, and reports the segment that is played.
     fn show(&mut self, until: Instant, shelves: &mut [Shelf], events: &mut Outbox) {
         let (base, at) = (self.base, self.at);
         let when = |time: Duration| base + time.saturating_sub(at);

@@ -1,4 +1,4 @@
-//! What comes of requests: bytes, whole answers, failures.
+//! The results of requests: bytes, complete answers, failures.
 
 use streamgauge_base::{BitRate, Chunk, Duration, Instant};
 
@@ -16,14 +16,14 @@ use crate::dash::manifest::{
 };
 use crate::media::segment::{Counted, Counter, Known};
 
-/// Of a segment's head so much is kept for what its fragments state.
+/// This much of a segment's head is kept for the data of its fragments.
 const MOST_HEAD: usize = 256 << 10;
 
 /// The longest wait before a segment is asked for again.
 const LONGEST_BACKOFF: Duration = Duration::from_secs(8);
 
 impl DashPlayer {
-    /// What came of the request at a line's front. False: nothing more is there.
+    /// Handles the event of the request at a line's front. Returns false if there are no more events.
     pub(super) fn take(&mut self, now: Instant, line: usize, io: &mut dyn Io) -> bool {
         if self.lines[line].held_off.is_some() || self.waits_for_init(line) {
             return false;
@@ -37,12 +37,12 @@ impl DashPlayer {
             Answer::Head { length, date, at } => {
                 if let Some(exchange) = one.exchanges.front_mut() {
                     (exchange.first_byte, exchange.length) = (Some(now), length);
-                    // What it names is named from where it stands (RFC 3986 section 5.1.3).
+                    // References in it are relative to its own address (RFC 3986 section 5.1.3).
                     if !matches!(exchange.what, What::Segment(..) | What::Init(..)) {
                         exchange.address.url = at;
                     }
                 }
-                // A date has whole seconds: half of one is what it is behind on average.
+                // A date has whole seconds: it is half a second late on average.
                 let zero = date.map(|date| date as f64 + 0.5 - now.as_secs_f64());
                 self.server_zero = self.server_zero.or(zero);
             }
@@ -53,7 +53,7 @@ impl DashPlayer {
         !self.gone
     }
 
-    /// Bytes of a body, which were so many as they came.
+    /// Takes bytes of a body, and their number as they arrived.
     fn body(&mut self, now: Instant, line: usize, chunk: &Chunk, came: u64, io: &mut dyn Io) {
         self.bytes += came;
         let Some(exchange) = self.lines[line].exchanges.front_mut() else { return };
@@ -63,7 +63,7 @@ impl DashPlayer {
         match what {
             What::Segment(track, level, _) | What::Init(track, level) => {
                 let room = MOST_HEAD.saturating_sub(exchange.head.len());
-                // Only what stands before any filler is in place.
+                // Only the bytes before any filler are in place.
                 if exchange.head.len() as u64 == before {
                     exchange.head.extend(&chunk.head()[..chunk.head().len().min(room)]);
                 }
@@ -86,7 +86,7 @@ impl DashPlayer {
         }
     }
 
-    /// What the front's answer was like, so far.
+    /// The state of the front's answer so far.
     pub(super) fn fetched_of(&mut self, now: Instant, line: usize, abandoned: bool) -> Option<Fetched> {
         let exchange = self.lines[line].exchanges.front()?;
         let What::Segment(track, level, ordinal) = exchange.what else { return None };
@@ -111,7 +111,7 @@ impl DashPlayer {
         self.with_rule(now, track, |rule, now| rule.fetched(fetched, now));
     }
 
-    /// What is asked for on a line is asked for no more; the segments among it are next again.
+    /// Drops the requests of a line; the segments among them are next again.
     pub(super) fn drop_exchanges(&mut self, line: usize, io: &mut dyn Io) {
         if let Some(beside) = self.beside.filter(|beside| *beside != line)
             && self.lines[beside].exchanges.front().is_some_and(|init| self.is_line_of(line, init.what))
@@ -217,8 +217,8 @@ impl DashPlayer {
         }
     }
 
-    /// A page takes its time over an initialization or a playlist too. Those before the first segment are in `set_up`, and what
-    /// is asked for beside its segment holds up no request.
+    /// A page takes its time over an initialization or a playlist too. Those before the first segment are in `set_up`.
+    /// A request beside the page's segment delays no other request.
     fn init_came(&mut self, now: Instant, track: usize, line: usize) {
         if self.tracks[track].has_appended && self.beside != Some(line) {
             let time = self.page.draw(&self.settings.init_append);
@@ -269,7 +269,7 @@ impl DashPlayer {
         self.begin_in_list(track, level);
     }
 
-    /// A track of which nothing was asked for yet begins with the segment at `begin_at`, once a list tells where it is.
+    /// A track without a request begins with the segment at `begin_at`, once a list gives its place.
     fn begin_in_list(&mut self, track: usize, level: usize) {
         let (begin, is_live) = (self.settings.begin_at, self.live().is_some());
         let early = self.settings.begin_early;
@@ -284,7 +284,7 @@ impl DashPlayer {
         }
     }
 
-    /// What is missing or there twice is said, and played around.
+    /// Missing and double segments are reported, and played around.
     fn say_flaws(&mut self, now: Instant, flaws: Vec<Flaw>) {
         for flaw in flaws {
             let (Oddity::Gap(from, _) | Oddity::Overlap(from, _)) = flaw.what;
@@ -292,7 +292,7 @@ impl DashPlayer {
         }
     }
 
-    /// A playlist that goes on: its presentation is live.
+    /// A live playlist: its presentation is live.
     fn go_live(&mut self, track: usize, level: usize, live: Live) {
         let segment = self.tracks[track].ladder.segment;
         if let Some(manifest) = &mut self.manifest {
@@ -309,7 +309,7 @@ impl DashPlayer {
         }
     }
 
-    /// What plays as long as its playlist says.
+    /// An ended playlist: its length is the presentation's.
     fn ends_with(&mut self, track: usize, level: usize) {
         let Some((_, last)) = self.tracks[track].listed_now(level) else { return };
         if let (Place::Found(segment), Some(manifest)) =
@@ -357,13 +357,13 @@ impl DashPlayer {
             self.events.say(now, "segment_fetched", fetched.throughput_from_request_bps(), "bit/s", reason);
         }
         self.append(now, track, begins);
-        // What it makes of the buffer counts before the rule hears of it.
+        // The buffer changes before the rule gets the report.
         self.advance(now);
         self.tell(now, track, fetched);
     }
 
-    /// A segment goes to the decoder: the track asks for nothing more until that is done. If play begins with it, its first
-    /// picture comes later still.
+    /// A segment is given to the decoder: the track requests nothing more until that is done. If play begins with it,
+    /// its first picture is later still.
     fn append(&mut self, now: Instant, track: usize, begins: bool) {
         let ready = now + self.tracks[track].append_time;
         self.tracks[track].append_time = self.page.draw(&self.settings.append);
@@ -379,7 +379,7 @@ impl DashPlayer {
         }
     }
 
-    /// Of so many pictures in a segment those that lie in its period.
+    /// The number of pictures in a segment that are in its period.
     fn shown_frames(
         &self,
         track: usize,
@@ -391,7 +391,7 @@ impl DashPlayer {
         let outside = segment.outside;
         let mut length = outside.before + segment.duration + outside.after;
         if outside.after > Duration::ZERO && outside.nominal {
-            // It may be as short as what is shown of it: its own fragments tell.
+            // It may be as short as its shown part: its own fragments have the length.
             let one = &self.tracks[track];
             let init = segment.init.as_deref().or(one.set.representations[level].init.as_ref());
             let timing = init.and_then(|init| one.inits.get(init).copied().flatten());
@@ -401,7 +401,7 @@ impl DashPlayer {
         shown_of(frames, outside.before, segment.duration, length)
     }
 
-    /// A segment is fetched again at a level at which it came whole before: the browser has it still.
+    /// A segment is fetched again at a level at which it was complete before: the browser still has it.
     pub(super) fn cache_had(&mut self, now: Instant, track: usize, level: usize, held: Held) {
         let (ordinal, bps) = (held.ordinal, held.bps);
         let position = self.position(now);
@@ -455,7 +455,7 @@ impl DashPlayer {
                     (first..=last).rev().find(|at| starts_by(*at)).unwrap_or(first)
                 }
                 Some((first, _)) => first,
-                // The list that tells comes later (`begin_in_list`).
+                // The list with the position arrives later (`begin_in_list`).
                 None if one.ladder.segment == Duration::ZERO => one.first,
                 None => one.first + within.as_nanos() / one.ladder.segment.as_nanos().max(1),
             };
@@ -543,7 +543,7 @@ impl DashPlayer {
         }
     }
 
-    /// The wait before the next attempt: the player's own, or what the server asked for if that is longer.
+    /// The wait before the next attempt: the player's own, or the server's if that is longer.
     fn backoff(&self, tries: u32, retry_after: Option<Duration>) -> Duration {
         let own = self.settings.backoff * (1 << (tries - 1).min(20));
         own.max(retry_after.unwrap_or(Duration::ZERO)).min(LONGEST_BACKOFF)
@@ -554,11 +554,11 @@ fn starts_by(place: Place, from: Duration) -> bool {
     matches!(place, Place::Found(segment) if segment.start <= from)
 }
 
-/// Why a segment that came to its end is not whole.
+/// The reason for which an ended segment is not complete.
 fn cut_short(exchange: &Exchange, counted: &Counted) -> Option<&'static str> {
     match exchange.what {
         What::Segment(..) if exchange.bytes == 0 => Some("the segment is empty"),
-        // Where the server states a length the connection itself shows what is missing.
+        // If the server states a length, the connection itself reports missing bytes.
         What::Segment(..) if exchange.length.is_none() && counted.is_cut => {
             Some("the segment ends in the middle of its media")
         }

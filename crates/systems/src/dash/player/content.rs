@@ -1,4 +1,4 @@
-//! What the segments of a presentation turned out to contain.
+//! The content that the segments of a presentation turned out to have.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +7,10 @@ use streamgauge_base::Duration;
 use crate::media::segment::{Counted, Pictures};
 use crate::standalone::Shows;
 
-/// What was found in the segments of the track that counts.
+/// The content of the segments of the track that counts.
 #[derive(Default)]
 pub struct Content {
-    /// The manifest has no pictures: whatever its segments are, they are sound.
+    /// The manifest has no pictures: its segments are sound in any case.
     pub is_sound: bool,
     has_pictures: bool,
     has_sound: bool,
@@ -19,7 +19,7 @@ pub struct Content {
 }
 
 impl Content {
-    /// Takes what segment `ordinal` has: how many pictures, and when each is shown if that is known.
+    /// Takes the content of segment `ordinal`: the number of pictures, and the time of each if known.
     pub fn take(&mut self, ordinal: u64, counted: Counted) -> (u32, Vec<Duration>) {
         self.left_out.extend(counted.left_out);
         if self.is_sound {
@@ -38,7 +38,7 @@ impl Content {
         }
     }
 
-    /// What counts as shown.
+    /// Pictures that count as shown.
     pub fn shows(&self) -> Shows {
         match &self.uncounted {
             Some(why) => Shows::Uncounted(why.clone()),

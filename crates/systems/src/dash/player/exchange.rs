@@ -1,11 +1,11 @@
-//! What is asked for, and what has come of it.
+//! Requests and their received parts.
 
 use streamgauge_base::{Chunk, Duration, Instant};
 
 use crate::dash::manifest::{Address, MediaSegment};
 use crate::media::segment::Counter;
 
-/// What a request is for.
+/// The purpose of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum What {
     /// The manifest.
@@ -14,7 +14,7 @@ pub enum What {
     Playlist(usize, usize),
     /// The index of its segments.
     Index(usize, usize),
-    /// What a decoder needs first.
+    /// The initialization, which a decoder needs first.
     Init(usize, usize),
     /// A segment of it, by its ordinal.
     Segment(usize, usize, u64),
@@ -52,20 +52,20 @@ pub struct Exchange {
     pub segment: Option<MediaSegment>,
     pub asked: Instant,
     pub first_byte: Option<Instant>,
-    /// Bytes of the body, once its head has said how many.
+    /// The body's length, if its head contains it.
     pub length: Option<u64>,
-    /// Bytes of it that came.
+    /// Received bytes of it.
     pub bytes: u64,
     /// How many of them the page has read, and when it reads more.
     pub read: u64,
     pub reads: Option<Instant>,
-    /// All of them, of what is read as a whole: a manifest, a playlist, an index.
+    /// The whole body of a resource that is read at once: a manifest, a playlist, an index.
     pub head: Vec<u8>,
     /// Counts the pictures of a segment, once its first bytes have come.
     pub counter: Option<Counter>,
-    /// Its bytes, of what is kept once it has come whole.
+    /// The body of a kept resource, once it is complete.
     pub body: Vec<Chunk>,
-    /// When it came to the front, so that it could be read.
+    /// The time since which it is at the front and can be read.
     pub front_since: Option<Instant>,
     /// Time in which it was at the front and not read.
     pub unread: Duration,

@@ -4,14 +4,14 @@ use streamgauge_base::Duration;
 
 use crate::media::mp4::{contents, find};
 
-/// `tfhd` tells a duration of its own, behind what else its flags tell: an offset of 8 bytes and an index of 4.
+/// `tfhd` contains a duration of its own, after the other data of its flags: an offset of 8 bytes and an index of 4.
 const DEFAULT_DURATION: u32 = 0x08;
 const BASE_OFFSET: u32 = 0x01;
 const DESCRIPTION_INDEX: u32 = 0x02;
-/// `trun` tells each sample's duration, size, flags and composition offset, 4 bytes each.
+/// `trun` contains each sample's duration, size, flags and composition offset, 4 bytes each.
 const DURATIONS: u32 = 0x100;
 const OF_SAMPLE: [u32; 4] = [DURATIONS, 0x200, 0x400, 0x800];
-/// `trun` tells an offset, and the first sample's flags.
+/// `trun` contains an offset, and the first sample's flags.
 const BEFORE_SAMPLES: [u32; 2] = [0x01, 0x04];
 
 /// How a track's samples are timed, by its initialization.
@@ -19,7 +19,7 @@ const BEFORE_SAMPLES: [u32; 2] = [0x01, 0x04];
 pub struct Timing {
     track: u32,
     timescale: u32,
-    /// Of a sample that tells none, in units of the timescale.
+    /// The duration of a sample without its own, in units of the timescale.
     duration: u32,
 }
 
@@ -28,7 +28,7 @@ fn number(bytes: &[u8], at: usize) -> Option<u32> {
 }
 
 impl Timing {
-    /// Of the one track of an initialization; `None` of several, or of another format.
+    /// Reads the one track of an initialization. `None` if it has several, or another format.
     pub fn of_init(bytes: &[u8]) -> Option<Timing> {
         let (movie, _) = find(bytes, b"moov")?;
         let mut tracks = contents(movie).filter(|(kind, _)| kind == b"trak");
@@ -44,7 +44,7 @@ impl Timing {
         (timescale > 0).then_some(timing)
     }
 
-    /// How long a segment plays that begins with `head`; `None` if it does not tell.
+    /// Returns how long a segment plays that begins with `head`; `None` if the head has no durations.
     pub fn length(&self, head: &[u8]) -> Option<Duration> {
         let mut ticks = 0u64;
         for (_, fragment) in contents(head).filter(|(kind, _)| kind == b"moof") {
@@ -82,8 +82,8 @@ impl Timing {
     }
 }
 
-/// Of pictures that lie evenly in a segment of `length`, those that are shown of it: all but what lies `before` the shown
-/// part, and behind its end.
+/// Returns the shown pictures of a segment of `length` with even pictures: all but those before the shown part
+/// (`before` long) and after its end.
 pub fn shown_of(frames: u32, before: Duration, shown: Duration, length: Duration) -> u32 {
     if length == Duration::ZERO || before + shown >= length && before == Duration::ZERO {
         return frames;
@@ -128,7 +128,7 @@ mod tests {
         assert_eq!(length(segment(&[0x0b, 1, 0, 7, 9, 20], &[&[1, 50, 99]])), Some(1000));
         assert_eq!(length(segment(&[0, 1], &[&[0x305, 2, 9, 9, 30, 7, 50, 7]])), Some(80));
         assert_eq!(length([segment(&[0, 1], &[&[0, 1]]), segment(&[0, 1], &[&[0, 2]])].concat()), Some(120));
-        // Of another track, and of none.
+        // A fragment of another track, and one of none.
         assert_eq!(length(segment(&[0, 2], &[&[0, 50]])), None);
         assert_eq!(length(Vec::new()), None);
         assert_eq!((Timing::of_init(&init(2)), Timing::of_init(b"")), (None, None));

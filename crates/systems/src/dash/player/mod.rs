@@ -44,21 +44,36 @@ const LATENCY_EVENTS: Duration = Duration::from_millis(500);
 /// A live playlist or manifest is asked for at most this often.
 const LEAST_RELOAD: Duration = Duration::from_millis(500);
 
-/// Segments that a live stream's play begins behind the edge, where nobody says it (RFC 8216 section 6.3.3).
+/// The distance from the live edge at which play begins, in segments, if the manifest has none (RFC 8216 section
+/// 6.3.3).
 const LIVE_SEGMENTS: u64 = 3;
 
 /// Plays a presentation: DASH or HLS, on demand or live.
 ///
-/// Pictures are those of each period's main set; sound, if it has a set of its own, likewise. A segment counts when it is
-/// whole.
+/// Pictures are those of each period's main set. The same holds for sound, if it has a set of its own. A segment counts
+/// when it is complete.
 ///
-/// Events: `http_request` (value: the first byte asked for; the reason is the target), `decision` (bit/s of the level that
-/// the rule chose; why, with estimate and buffer), `estimate` (bit/s), `segment_fetched` (bit/s at which it came; which, how
-/// large, how long), `segment_from_cache` (bit/s of its level; which), `manifest_flaw` (s at which segments are missing or there twice; where), `segment_abandoned` (B of it that came; why), `segment_skipped` (its number; why), `http_failure`
-/// (attempts that failed; why), `download_off` and `download_on` (s held when the buffer is full and when there is room),
-/// `http_redirect` (the status; where it leads), `segment_shown` and `level_changed` (bit/s, when it is shown, and when another takes the place of one that is), `frame_shown` (its number), `playout_start` (s since the
-/// first request), `stall` (how many), `resume` (s stalled), `gap_jumped` (s), `buffer` (s held, each 0.5 s), `live_latency`
-/// (s from capture to where play is, each 0.5 s), at last `media_end` (pictures shown; why it ended).
+/// Events, each with the meaning of its value and its reason:
+/// - `http_request`: the first byte of the range; the target
+/// - `decision`: bit/s of the rule's level; the reason, with estimate and buffer
+/// - `estimate`: bit/s
+/// - `segment_fetched`: bit/s of its transfer; its number, size and time
+/// - `segment_from_cache`: bit/s of its level; its number
+/// - `manifest_flaw`: s at which segments are missing or double; the place
+/// - `segment_abandoned`: received bytes; the reason
+/// - `segment_skipped`: its number; the reason
+/// - `http_failure`: failed attempts; the reason
+/// - `download_off` and `download_on`: s held when the buffer is full and when it has room
+/// - `http_redirect`: the status; the new address
+/// - `segment_shown` and `level_changed`: bit/s, when it is shown, and when another replaces one that is shown
+/// - `frame_shown`: its number
+/// - `playout_start`: s since the first request
+/// - `stall`: their count
+/// - `resume`: s stalled
+/// - `gap_jumped`: s
+/// - `buffer`: s held, each 0.5 s
+/// - `live_latency`: s from capture to the play position, each 0.5 s
+/// - `media_end`, the last: pictures shown; the reason of the end
 pub struct DashPlayer {
     settings: DashPlayerSettings,
     source: Source,
@@ -79,11 +94,11 @@ pub struct DashPlayer {
     manifest_again: Option<Instant>,
     /// Its bytes, where it names several copies of something.
     manifest_bytes: Vec<u8>,
-    /// Copies of which something did not come.
+    /// Copies with a failed request.
     failed_copies: BTreeSet<String>,
-    /// What is not played, in words.
+    /// The parts that are not played, in words.
     left_out: Vec<String>,
-    /// It has ended as it was asked for what is not played here.
+    /// The session has ended because this player does not support the content.
     is_refused: bool,
     /// The server's clock at the session's instant zero, as its answer to the manifest had it.
     server_zero: Option<f64>,
@@ -102,7 +117,7 @@ pub struct DashPlayer {
     events: Outbox,
 }
 
-/// A connection and what is asked for on it.
+/// A connection and the requests on it.
 struct Line {
     requester: Requester,
     exchanges: VecDeque<Exchange>,
@@ -111,7 +126,7 @@ struct Line {
 }
 
 impl DashPlayer {
-    /// Plays what `source` names, an MPD or a playlist. What its rules draw is made of `seed`.
+    /// Plays the MPD or playlist that `source` names. `seed` is for the draws of its rules.
     pub fn new(settings: DashPlayerSettings, source: Source, seed: u64) -> Self {
         let url = format!("http://{}{}", source.host, source.target);
         DashPlayer {
@@ -149,8 +164,8 @@ impl DashPlayer {
         }
     }
 
-    /// At the session's instant zero the server's clock shows `zero`, since the Unix epoch; without it the Date of its
-    /// answers tells.
+    /// Sets the server's clock at the session's instant zero to `zero`, since the Unix epoch. Without it the Date of
+    /// the server's answers counts.
     pub fn with_server_clock(self, zero: Duration) -> Self {
         DashPlayer { server_zero: Some(zero.as_secs_f64()), ..self }
     }
@@ -166,17 +181,17 @@ impl DashPlayer {
         self.kept.as_mut()?.pop_front()
     }
 
-    /// What became of the pictures so far.
+    /// The statistics of the pictures so far.
     pub fn fates(&self) -> PlayoutStats {
         self.clock.as_ref().map(Clock::stats).unwrap_or_default()
     }
 
-    /// What counts as shown, as far as segments have come.
+    /// The pictures that count as shown, as far as segments have arrived.
     pub fn shows(&self) -> Shows {
         self.content.shows()
     }
 
-    /// What of the presentation is not played: sets, renditions, periods, tracks, each with the reason.
+    /// The parts of the presentation that are not played: sets, renditions, periods, tracks, each with the reason.
     pub fn left_out(&self) -> Vec<String> {
         self.left_out.iter().chain(self.content.left_out()).cloned().collect()
     }
@@ -191,7 +206,7 @@ impl DashPlayer {
         self.clock.as_ref()?.startup()
     }
 
-    /// Bytes of bodies that came, of what was given up too.
+    /// Received bytes of bodies, abandoned ones included.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -217,13 +232,13 @@ impl DashPlayer {
         self.manifest.is_some()
     }
 
-    /// It has ended, as what it was asked for is not played here, and nothing has been shown.
+    /// Returns whether the session ended because this player does not support the content, and nothing has been shown.
     pub fn is_unplayable(&self) -> bool {
         let is_none = !self.has_manifest() && self.bytes > 0;
         is_none || self.is_refused && self.startup().is_none()
     }
 
-    /// What stands at these hosts may be asked for too. Call it before the start.
+    /// Allows requests to these hosts too. Call it before the start.
     pub fn allow_hosts(&mut self, hosts: &[String]) {
         self.allowed.extend_from_slice(hosts);
         self.lines.iter_mut().for_each(|line| line.requester.allow(hosts));
@@ -243,13 +258,13 @@ impl DashPlayer {
         self.manifest.as_ref()?.live
     }
 
-    /// The server's clock, since the epoch, of a live stream that tells when it began.
+    /// The server's clock, since the epoch, for a live stream with a known start.
     fn server_now(&self, now: Instant) -> Duration {
         let seconds = self.server_zero.unwrap_or(0.0) + now.as_secs_f64();
         Duration::from_nanos((seconds.max(0.0) * 1e9) as u64)
     }
 
-    /// How far play is behind what is captured at this time.
+    /// The time by which play is behind the capture.
     fn latency(&self, now: Instant) -> Option<Duration> {
         let starts = self.live()?.starts?;
         Some(self.server_now(now).saturating_sub(starts + self.position(now)))
@@ -277,7 +292,7 @@ impl DashPlayer {
         }
     }
 
-    /// What the track's rule says, which is taken out while it looks at the rest.
+    /// The decision of the track's rule, which is taken out while it reads the rest.
     fn with_rule<T>(
         &mut self,
         now: Instant,
@@ -392,17 +407,17 @@ impl DashPlayer {
         }
     }
 
-    /// When the rule is to be asked about the segment that comes, by its own word.
+    /// The time at which the rule wants to be asked about the segment in flight.
     fn looks_again(&self, exchange: &Exchange) -> Option<Instant> {
         let track = exchange.what.track()?;
         Some(self.asked_at? + self.tracks[track].rule.looks_again()?)
     }
 
-    /// What happens next by itself.
+    /// The time of the next action.
     fn next_event(&self, now: Instant) -> Option<Instant> {
         let mut next: Option<Instant> = None;
         let mut at = |time: Option<Instant>| {
-            // What is due has been done, or waits for something else.
+            // Every due action is done, or waits for an event.
             if let Some(time) = time.filter(|time| *time > now) {
                 next = Some(next.map_or(time, |next: Instant| next.min(time)));
             }
@@ -448,7 +463,7 @@ impl DashPlayer {
                 && let Some(clock) = &self.clock
                 && clock.is_playing()
             {
-                // When what is held falls to what the buffer takes.
+                // The time at which the held media falls below the buffer's size.
                 let over = self.held_or_asked(now, place).saturating_sub(self.full(place));
                 at(Some(now + over.max(Duration::from_nanos(1))));
             }

@@ -5,7 +5,7 @@ use streamgauge_base::{Duration, Instant, RandomStream};
 use super::DashPlayer;
 use super::exchange::What;
 
-/// A page is as late in reading for so long, then it is drawn anew: what keeps it busy comes and goes.
+/// The page's delay in reading stays the same for this long, then it is drawn again, as its other work changes.
 const BUSY: Duration = Duration::from_millis(100);
 
 /// Draws a page's times.
@@ -16,12 +16,12 @@ pub struct Page {
 }
 
 impl Page {
-    /// Of a session with that seed.
+    /// A page in a session with that seed.
     pub fn new(seed: u64) -> Self {
         Page { draws: RandomStream::named(seed, "page", "times"), late: None }
     }
 
-    /// How late it reads what comes now.
+    /// The delay of its current reading.
     fn lateness(&mut self, now: Instant, quantiles: &[Duration]) -> Duration {
         let known = self.late.filter(|(_, until)| now < *until);
         let (late, until) = known.unwrap_or_else(|| (self.draw(quantiles), now + BUSY));
@@ -45,7 +45,7 @@ impl Page {
 }
 
 impl DashPlayer {
-    /// The page reads what has come of the segment at a line's front, where it is due.
+    /// Reads, if due, the received bytes of the segment at a line's front.
     pub(super) fn page_reads(&mut self, now: Instant, line: usize) {
         let Some(exchange) = self.lines[line].exchanges.front_mut() else { return };
         let What::Segment(track, ..) = exchange.what else { return };

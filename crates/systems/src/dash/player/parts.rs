@@ -1,4 +1,4 @@
-//! From period to period, from one copy to another, and what is left out on the way.
+//! Changes of period and of copy, and the parts that are left out.
 
 use streamgauge_base::{Duration, Instant};
 
@@ -11,17 +11,17 @@ use crate::app::Io;
 use crate::dash::manifest::{AdaptationSet, Manifest, MediaKind, Representation, Segments};
 
 impl DashPlayer {
-    /// Ends at once: it is asked for what is not played here.
+    /// Ends at once because this player does not support the content.
     pub(super) fn refuse(&mut self, now: Instant, why: &str, io: &mut dyn Io) {
         self.is_refused = true;
         self.end(now, why, io);
     }
 
-    /// A track for each kind that the manifest has, each with its periods. A live one begins at `from`.
+    /// Makes a track for each kind in the manifest, each with its periods. A live one begins at `from`.
     ///
     /// # Errors
     ///
-    /// What there is to play, or a rule that cannot be made.
+    /// Nothing to play, or a rule that cannot be made.
     pub(super) fn lay_tracks(
         &mut self,
         now: Instant,
@@ -51,7 +51,7 @@ impl DashPlayer {
             self.tracks.push(track);
             silent.iter().for_each(|part| self.fill(now, place, part));
             let track = &mut self.tracks[place];
-            // Ordinals of what fills in come first.
+            // Ordinals of fillers are first.
             track.enter(track.part.clone(), track.set.clone());
             track.know(manifest.duration, manifest.goes_on());
             if place > 0 && self.settings.parallel {
@@ -80,14 +80,14 @@ impl DashPlayer {
         initial: Option<Tuning>,
     ) -> Result<Box<dyn Rule>, String> {
         let tuning = initial.unwrap_or_else(|| self.settings.tuning(self.seed.wrapping_add(track as u64)));
-        // Of one level there is nothing to choose.
+        // A single level leaves no choice.
         match set.representations.len() {
             1 => Ok(abr::fixed(&tuning)),
             _ => abr::make(&self.settings.rule, &tuning),
         }
     }
 
-    /// The track's rule begins anew, as its levels are others: with what the throughput was taken to be.
+    /// The track's rule begins anew, as its levels are others. It starts with the old estimate of the throughput.
     fn renew_rule(&mut self, now: Instant, track: usize, io: &mut dyn Io) {
         let one = &self.tracks[track];
         let usual = self.settings.tuning(self.seed.wrapping_add(track as u64));
@@ -114,7 +114,7 @@ impl DashPlayer {
         );
     }
 
-    /// Goes on to the track's next period; false if there is none, or if something of this one is still on its way.
+    /// Moves to the track's next period. Returns false if there is none, or if a part of this one is still in flight.
     pub(super) fn next_part(&mut self, now: Instant, track: usize, io: &mut dyn Io) -> bool {
         let is_under_way = |what: What| what.track() == Some(track);
         if self.lines.iter().flat_map(|line| &line.exchanges).any(|one| is_under_way(one.what)) {
@@ -136,13 +136,13 @@ impl DashPlayer {
             }
             return true;
         }
-        // Of what goes on, a period may still be added.
+        // A live presentation may still get a period.
         let goes_on = self.manifest.as_ref().is_some_and(Manifest::goes_on) && self.duration().is_none();
         self.tracks[track].is_complete = !goes_on;
         false
     }
 
-    /// What stands at a server that is not asked is passed over, where there is another copy.
+    /// An address at a host without requests is skipped if there is another copy.
     pub(super) fn passes_over(&mut self, now: Instant, track: usize, level: usize, url: &str) -> bool {
         let is_asked = self.lines[0].requester.find(url).is_ok();
         !is_asked && self.try_another_copy(now, track, level, "it is at another server")
@@ -162,7 +162,7 @@ impl DashPlayer {
         true
     }
 
-    /// What was asked for stands at another copy by now.
+    /// The resource has another copy's address by now.
     pub(super) fn has_moved(&self, exchange: &Exchange) -> bool {
         let of = |track: usize, level: usize| self.tracks[track].set.representations.get(level);
         let now = match exchange.what {
@@ -198,7 +198,7 @@ impl DashPlayer {
                     track.part.end = part.end;
                     track.know(ends, goes_on);
                 }
-                // The period is listed no more: what is known of it is all there is.
+                // The period is listed no more: its known segments are all.
                 None => {
                     let end = track.part.end.unwrap_or(track.asked_to);
                     track.later = parts.into_iter().filter(|part| part.start >= end).collect();

@@ -1,4 +1,4 @@
-//! One connection to the server and what is asked for on it, in order; another one when it is gone.
+//! One connection to the server with its requests, in order, and a new connection when it is gone.
 
 use std::collections::VecDeque;
 
@@ -14,10 +14,10 @@ use crate::http::{Destination, Hosts, Source};
 /// Bytes read from a connection at once.
 const READ_BYTES: usize = 64 << 10;
 
-/// What is asked for, and where: some bytes of it, or all.
+/// The address of a request, and the bytes: a range, or all.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Asking {
-    /// Whom, and for what.
+    /// The server and the request's target.
     pub there: Destination,
     /// First and last byte.
     pub range: Option<(u64, u64)>,
@@ -25,16 +25,16 @@ pub struct Asking {
     pub headers: Vec<(&'static str, String)>,
 }
 
-/// What became of the request at the front.
+/// An event of the request at the front.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Answer {
-    /// Its head came.
+    /// Its head arrived.
     Head {
-        /// Bytes to come, if it says so.
+        /// The length of the body, if stated.
         length: Option<u64>,
-        /// When the server made it, s since the Unix epoch, if it says so.
+        /// The time at which the server made it, s since the Unix epoch, if stated.
         date: Option<u64>,
-        /// Where it stands, wherever redirections led.
+        /// The resource's address after all redirections.
         at: String,
     },
     /// It is somewhere else, where it is asked for next.
@@ -44,11 +44,11 @@ pub enum Answer {
         /// Where.
         to: String,
     },
-    /// Bytes of its body, and how many they were as they came, coded or not.
+    /// Bytes of its body, and their number as they arrived, with or without a coding.
     Body(Chunk, u64),
-    /// All came. It is at the front no more.
+    /// The body is complete. The request is at the front no more.
     Done,
-    /// Nothing more of it will come. It, and what was asked for behind it, is asked no more.
+    /// Nothing more of it will arrive. It and the requests behind it are dropped.
     Failed(Failure),
 }
 
@@ -57,7 +57,7 @@ pub enum Answer {
 pub struct Failure {
     /// In words.
     pub why: String,
-    /// What the server answered, where that was the reason.
+    /// The server's status, if that was the reason.
     pub status: Option<u16>,
     /// To ask again would bring the same.
     pub is_final: bool,
@@ -91,7 +91,7 @@ struct Connection {
     outgoing: Chunk,
     finished: bool,
     answered: u32,
-    /// When something last came, or was asked for.
+    /// The time of the last received data or request.
     heard: Instant,
 }
 
@@ -131,20 +131,20 @@ impl Requester {
         self.hosts.allow(hosts);
     }
 
-    /// Whom to ask for what stands at `url`.
+    /// Returns the server for the resource at `url`.
     ///
     /// # Errors
     ///
-    /// Why that is not asked.
+    /// The reason for which the player does not request it.
     pub fn find(&self, url: &str) -> Result<Destination, String> {
         self.hosts.find(url)
     }
 
-    /// Asks for it, behind what is asked for already.
+    /// Queues a request behind the earlier ones.
     ///
     /// # Errors
     ///
-    /// What of it no request can have.
+    /// The part of it that no request can have.
     pub fn ask(&mut self, now: Instant, asking: Asking, io: &mut dyn Io) -> Result<(), Unwritable> {
         let asked = self.asked(asking, Vec::new())?;
         self.asked.push_back(asked);
@@ -185,7 +185,7 @@ impl Requester {
         self.asked.front()?.written
     }
 
-    /// The next thing that came.
+    /// Returns the next event.
     pub fn next(&mut self, now: Instant, io: &mut dyn Io) -> Option<Answer> {
         loop {
             let front = self.asked.front()?;
@@ -201,7 +201,7 @@ impl Requester {
                 }
                 self.write(now, io);
                 self.asked.front()?.written?;
-                // A connection is told of again once all that it has was read.
+                // A connection is reported again once all its data has been read.
                 continue;
             }
             if let Some(item) = connection.reader.next() {
@@ -236,7 +236,7 @@ impl Requester {
         }
     }
 
-    /// Writes what may be written: the front, and behind it what is asked for while the front is on its way.
+    /// Writes as much as possible: the front, and behind it the requests that may be pipelined.
     fn write(&mut self, now: Instant, io: &mut dyn Io) {
         if self.asked.is_empty() {
             return;
@@ -315,16 +315,16 @@ impl Requester {
             (200, None) => None,
             // The whole as one part of it is the whole.
             (206, None) if part.is_some_and(|(first, last, of)| first == 0 && of == Some(last + 1)) => None,
-            (206, None) => Some("with a part, where the whole was asked for"),
+            (206, None) => Some("with a part of the requested resource"),
             (206, Some((first, last))) => match part {
                 Some((from, to, _)) if from == first && to <= last && fits(to - from + 1) => None,
-                Some(_) => Some("with other bytes than were asked for"),
+                Some(_) => Some("with other bytes than the requested ones"),
                 None => Some("without a Content-Range"),
             },
             (200, Some((0, last))) if left == Some(last + 1) => None,
-            (200, Some(_)) => {
-                Some("with the whole, of which a part was asked for: this server takes no byte ranges")
-            }
+            (200, Some(_)) => Some(
+                "with the whole resource in place of the requested bytes: this server has no byte ranges",
+            ),
             _ => Some(""),
         };
         front.begun = true;
@@ -348,7 +348,7 @@ impl Requester {
         self.cancel(io);
         Answer::Failed(Failure {
             status: Some(status),
-            // Of the same range the same server has the same to say.
+            // The same server gives the same answer for the same range.
             is_final: status == 206 || has_range && matches!(status, 200 | 416),
             retry_after: retry_after.map(Duration::from_secs),
             ..Failure::for_now(why)
@@ -373,7 +373,7 @@ impl Requester {
         }
     }
 
-    /// The answer to the front came to its end; `None` if it is asked for elsewhere now.
+    /// Ends the answer to the front; `None` if it is requested elsewhere now.
     fn done(&mut self, io: &mut dyn Io) -> Option<Answer> {
         let mut front = self.asked.pop_front()?;
         if let Some(connection) = &mut self.connection {
@@ -400,7 +400,7 @@ impl Requester {
         }
     }
 
-    /// What was written behind a redirected request is asked anew, behind it.
+    /// Requests behind a redirected one are written anew, after it.
     fn again_behind(&mut self, io: &mut dyn Io) {
         if self.asked.iter().any(|asked| asked.written.is_some()) {
             self.let_go(io);
@@ -413,7 +413,7 @@ impl Requester {
         match connection.reader.finish() {
             Some(Ok(_)) => self.done(io),
             Some(Err(fault)) => Some(self.fail(fault.to_string(), None, io)),
-            // It had closed before the request came (RFC 9112 section 9.3.1).
+            // It had closed before the request arrived (RFC 9112 section 9.3.1).
             None if connection.answered > 0 => {
                 self.let_go(io);
                 None
@@ -422,7 +422,7 @@ impl Requester {
         }
     }
 
-    /// The connection is done with; what was written on it and not answered is asked anew.
+    /// Drops the connection. Written requests without an answer are written anew.
     fn let_go(&mut self, io: &mut dyn Io) {
         if let Some(connection) = self.connection.take() {
             io.close(connection.channel);
@@ -482,7 +482,7 @@ impl Requester {
         was_asked.then(|| Failure::for_now(why))
     }
 
-    /// The connection has closed; why what was asked for failed, if something was.
+    /// Handles a closed connection. Returns the reason of the failure, if a request failed.
     pub fn closed(&mut self, why: CloseReason) -> Option<Failure> {
         let connection = self.connection.as_mut()?;
         let what = match why {
@@ -513,7 +513,7 @@ impl Requester {
         Some(front.written.map_or(heard, |written| heard.min(written + self.longest)))
     }
 
-    /// Gives up what has taken too long.
+    /// Gives up requests that have taken too long.
     pub fn look(&mut self, now: Instant, io: &mut dyn Io) -> Option<Failure> {
         if self.deadline().is_none_or(|at| at > now) {
             return None;

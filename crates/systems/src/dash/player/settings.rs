@@ -1,4 +1,4 @@
-//! What a flow says of its player, and the sets of it that shipping players have.
+//! A flow's settings of its player, and the sets of them that real players have.
 
 use serde::{Deserialize, Serialize};
 use streamgauge_base::{BitRate, Duration};
@@ -6,7 +6,7 @@ use streamgauge_plan::{Kind, check_bounds, settings};
 
 use crate::abr::{self, RULES, Tuning};
 
-/// What a player may be asked to fetch first.
+/// Manifests that a player can fetch first.
 pub const FORMATS: [&str; 5] = ["mpd", "mpd-timeline", "mpd-ranges", "hls", "hls-ranges"];
 
 settings! {
@@ -14,7 +14,7 @@ settings! {
     #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
     #[serde(deny_unknown_fields)]
     pub struct DashPlayerSettings {
-        /// The rule that chooses levels, or in sim a function of yours, FILE.py:NAME; docs/abr.md tells what each does.
+        /// The rule that chooses levels, or in sim your own function, FILE.py:NAME; docs/abr.md describes each.
         pub rule: String => |p| p.kind(Kind::WordsOrFunction(rule_names())),
         /// The manifest that it asks for: an MPD with segments by number, by timeline, or as byte ranges of one file a level;
         /// HLS playlists of segments, or of byte ranges.
@@ -23,7 +23,7 @@ settings! {
         /// How much of the throughput the rule may use, in place of its own share.
         #[serde(default)]
         pub safety_factor: Option<f64> => |p| p.above(0.0).most(2.0),
-        /// A segment may be given up for another level while it comes, where the rule does that.
+        /// A segment may be given up for another level during its transfer, where the rule does that.
         pub abandonment: bool,
         /// The throughput to begin with, in place of the rule's own.
         #[serde(default)]
@@ -43,11 +43,11 @@ settings! {
         /// A level above that of the segment that is shown takes its place, and that of all held after it.
         /// Source: dash.js 5.2.1, streaming/StreamProcessor.js, fast switching.
         pub fast_switch: bool,
-        /// A segment that came whole is not asked for again at the same level: the browser's cache has it.
+        /// A complete segment is not requested again at the same level: the browser's cache has it.
         /// Source: RFC 9111 section 4.2.2, heuristic freshness.
         #[serde(default)]
         pub cache: bool,
-        /// Where in the media play begins, of what is on demand.
+        /// The position in the media where play begins, on demand.
         #[serde(default)]
         pub begin_at: Duration,
         /// The first segment is the one with the media so long before `begin_at`.
@@ -60,13 +60,13 @@ settings! {
         /// docs/fidelity-abr.md.
         #[serde(default)]
         pub init_beside: bool,
-        /// How long the player takes from the manifest to its first request for media. Of several times one is drawn: they stand at
-        /// evenly spaced probabilities.
-        /// Source: measured of players in Chromium, docs/fidelity-abr.md.
+        /// The time from the manifest to the player's first request for media. If there are several, one is drawn: they
+        /// are quantiles at evenly spaced probabilities.
+        /// Source: measured with players in Chromium, docs/fidelity-abr.md.
         #[serde(default)]
         pub set_up: Vec<Duration>,
-        /// How late it reads what comes of a segment.
-        /// Source: measured of players in Chromium, docs/fidelity-abr.md.
+        /// The delay with which it reads a segment's bytes.
+        /// Source: measured with players in Chromium, docs/fidelity-abr.md.
         #[serde(default)]
         pub read: Vec<Duration>,
         /// The same of the first segment.
@@ -77,8 +77,8 @@ settings! {
         /// Source: measured of players in Chromium, docs/fidelity-abr.md.
         #[serde(default)]
         pub append: Vec<Duration>,
-        /// The same of an initialization segment or a playlist that comes later than the first segment.
-        /// Source: measured of players in Chromium, docs/fidelity-abr.md.
+        /// The same for an initialization segment or a playlist after the first segment.
+        /// Source: measured with players in Chromium, docs/fidelity-abr.md.
         #[serde(default)]
         pub init_append: Vec<Duration>,
         /// The same of the first segment.
@@ -91,7 +91,7 @@ settings! {
         pub first_picture: Vec<Duration>,
         /// How much media is gathered before any is shown; with 0 s a segment is enough.
         pub prebuffer: Duration => |p| p.not_above(&["buffer"]),
-        /// How much media is gathered after a stall before play goes on.
+        /// The media that is gathered after a stall before play resumes.
         pub rebuffer: Duration => |p| p.not_above(&["buffer"]),
         /// Requests follow each other on one connection; else each has a connection of its own.
         /// Source: RFC 9112 section 9.3.
@@ -111,15 +111,15 @@ settings! {
         pub backoff: Duration,
         /// Segments in a row that may be skipped before the player gives up.
         pub skips: u32 => |p| p.most(10_000),
-        /// Nothing heard for so long, of what is asked for, is a failure.
+        /// The time without any received data after which a request has failed.
         pub give_up_after: Duration => |p| p.least(1e9),
         /// An answer that is not whole after so long is a failure.
         pub longest_request: Duration => |p| p.least(1e9),
-        /// How far behind the live edge play begins; without it what the manifest says, or three segments.
+        /// The distance from the live edge at which play begins. Default: the manifest's, or three segments.
         /// Source: ISO/IEC 23009-1 section 5.3.1.2, suggestedPresentationDelay; RFC 8216 section 6.3.3.
         #[serde(default)]
         pub live_delay: Option<Duration>,
-        /// Each request tells what the player holds and wants, as Common Media Client Data.
+        /// Each request contains the player's buffer and needs, as Common Media Client Data.
         /// Source: CTA-5004.
         pub cmcd: bool,
     }
@@ -134,7 +134,7 @@ impl DashPlayerSettings {
     /// Less holds no segment.
     pub const LEAST_BUFFER: Duration = Duration::from_millis(500);
 
-    /// What the rule is told.
+    /// The settings of the rule.
     pub fn tuning(&self, seed: u64) -> Tuning {
         Tuning {
             safety_factor: self.safety_factor,
@@ -145,7 +145,7 @@ impl DashPlayerSettings {
         }
     }
 
-    /// Refuses what cannot be played with: the constant, what is wrong and what would be right.
+    /// Checks the settings. The error has the constant, its fault and the accepted values.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         check_bounds(&Self::fields(), self)?;
         abr::make(&self.rule, &self.tuning(0)).map_err(|what| ("rule", what))?;
@@ -159,7 +159,7 @@ impl DashPlayerSettings {
     }
 }
 
-/// Whose constants a player has.
+/// The player that a set of constants is from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PlayerKind {
     /// Ours.

@@ -1,4 +1,4 @@
-//! The player against our origin over a simple pipe, and against servers that do what they should not.
+//! The player against our origin over a simple pipe, and against servers with faults.
 
 mod faults;
 mod live;
@@ -20,7 +20,7 @@ use crate::http::{HttpServer, HttpServerSettings, Library, PORT, Resource};
 use crate::media::{ClipSpec, LadderSpec, LevelSpec};
 use crate::testing::{Pair, Pipe};
 
-/// A text as a resource: a manifest, or what is none.
+/// A text as a resource: a manifest, or none.
 struct Words(String);
 
 impl Resource for Words {
@@ -111,7 +111,7 @@ fn source(target: &str) -> Source {
     Source { host: "server".into(), target: target.into(), carrier, asks_identity: false }
 }
 
-/// At one level, whatever comes.
+/// At one level, for any throughput.
 fn fixed(level: u32) -> DashPlayerSettings {
     DashPlayerSettings { rule: "fixed".into(), level, ..DashPlayerSettings::default() }
 }
@@ -124,7 +124,7 @@ fn presented(ladder: &LadderSpec) -> Presentation {
     Presentation::of_ladder(ladder, &OriginSettings::default()).unwrap()
 }
 
-/// What both ends said of a session.
+/// The reports of both ends of a session.
 fn play(
     library: impl Library + 'static,
     settings: DashPlayerSettings,

@@ -1,4 +1,4 @@
-//! One track's way through the presentation: which segment is next, at which level, and what is known of each level.
+//! One track's way through the presentation: the next segment, its level, and the known data of each level.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
@@ -13,9 +13,9 @@ use crate::dash::manifest::{
 };
 use crate::media::segment::Known;
 
-/// What is known of where a level's segments are.
+/// The known data on a level's segments.
 pub enum Index {
-    /// By a list, whose first segment has the track's ordinal `from`.
+    /// A list; its first segment has the track's ordinal `from`.
     Listed { from: u64, segments: Arc<Vec<MediaSegment>>, complete: bool },
     /// Each by a pattern.
     Numbered(Template),
@@ -26,7 +26,7 @@ pub enum Index {
 pub enum Place {
     /// There.
     Found(MediaSegment),
-    /// Somebody must be asked first: a playlist or an index.
+    /// A playlist or an index has to be fetched first.
     Ask(Address),
     /// Not listed yet.
     NotYet,
@@ -41,7 +41,7 @@ pub struct Chosen {
     pub from: Instant,
 }
 
-/// What a track plays in one period; nothing where the period has none of its kind.
+/// A track's part in one period; nothing where the period has none of its kind.
 #[derive(Clone)]
 pub struct Part {
     pub id: String,
@@ -56,7 +56,7 @@ impl Part {
         Part { id, start, end, set: period.set(kind).cloned() }
     }
 
-    /// What a kind plays of each period.
+    /// A kind's part in each period.
     pub fn all(manifest: &Manifest, kind: MediaKind) -> VecDeque<Part> {
         manifest.periods.iter().map(|period| Part::of(period, kind)).collect()
     }
@@ -80,11 +80,11 @@ pub struct Track {
     pub ladder: Ladder,
     pub rule: Box<dyn Rule>,
     pub indexes: Vec<Option<Index>>,
-    /// Initialisation segments that came.
+    /// Received initialisation segments.
     pub inits: BTreeMap<Address, Option<Timing>>,
-    /// What each level's segments said of its tracks, by the initialisation that they follow.
+    /// The tracks that each level's segments contain, by their initialisation.
     pub known: BTreeMap<(usize, Option<Address>), Known>,
-    /// The period whose segments are asked for.
+    /// The period of the current segments.
     pub part: Part,
     /// The periods behind it.
     pub later: VecDeque<Part>,
@@ -92,7 +92,7 @@ pub struct Track {
     pub first: u64,
     /// Between ordinals and the places or numbers of the period's lists.
     shift: u64,
-    /// What the rule last took the throughput to be, and what the last segment's was.
+    /// The rule's last estimate of the throughput, and the last segment's throughput.
     pub estimate: Option<BitRate>,
     pub measured: Option<BitRate>,
     /// The segment that is asked for next.
@@ -100,21 +100,21 @@ pub struct Track {
     /// The level of the segment that was asked for last.
     pub level: Option<usize>,
     pub chosen: Option<Chosen>,
-    /// Where what has been asked for ends in the presentation.
+    /// The end of the requested part of the presentation.
     pub asked_to: Duration,
     /// The buffer is full since then, and is looked at again at that time.
     pub off: Option<Instant>,
     pub look: Option<Instant>,
-    /// Segments that came whole, by level and ordinal, where a browser's cache keeps them.
+    /// Complete segments by level and ordinal, if a browser's cache keeps them.
     pub cached: HashMap<(usize, u64), Held>,
     /// When one was last given up.
     pub gave_up: Option<Instant>,
     /// Attempts that failed at the segment that is next, and when it is asked for again.
     pub failures: u32,
     pub again: Option<Instant>,
-    /// A segment of it came whole.
+    /// It has had a complete segment.
     pub has_appended: bool,
-    /// How long the page will take over the next segment that comes.
+    /// The time that the page will take for the next segment.
     pub append_time: Duration,
     /// Segments skipped in a row.
     pub skipped: u32,
@@ -160,13 +160,13 @@ impl Track {
         }
     }
 
-    /// What is known of a segment's tracks before it comes; nothing before an initialisation segment.
+    /// The known data on a segment's tracks before it arrives; nothing before an initialisation segment.
     pub fn known_before(&self, level: usize, segment: Option<&MediaSegment>) -> Known {
         let of = |segment| self.known.get(&(level, self.init_of(level, segment))).cloned();
         segment.and_then(of).unwrap_or_default()
     }
 
-    /// Keeps what a segment said of its tracks.
+    /// Keeps a segment's data on its tracks.
     pub fn learn(&mut self, level: usize, segment: Option<&MediaSegment>, known: Known) {
         if let Some(segment) = segment {
             self.known.insert((level, self.init_of(level, segment)), known);
@@ -181,7 +181,7 @@ impl Track {
         self.set.kind == MediaKind::Video
     }
 
-    /// Goes on to another period: its first segment has the next ordinal.
+    /// Moves to another period: its first segment has the next ordinal.
     pub fn enter(&mut self, part: Part, set: AdaptationSet) {
         self.ladder = ladder_of(&set);
         self.indexes = set.representations.iter().map(|_| None).collect();
@@ -198,8 +198,8 @@ impl Track {
         (self.level, self.chosen) = (None, None);
     }
 
-    /// What the manifest itself tells of each level. The presentation ends at `ends`, if that is known;
-    /// it `goes_on` while more may be listed.
+    /// Sets the manifest's own data on each level. The presentation ends at `ends`, if known. It `goes_on` while more
+    /// may be listed.
     pub fn know(&mut self, ends: Option<Duration>, goes_on: bool) {
         let ends = self.part.end.or(ends);
         self.ends = ends;
@@ -213,7 +213,7 @@ impl Track {
                 }
                 Segments::Listed(segments) => {
                     let segments = segments.clone();
-                    // One that goes on is whole when it comes to the end, or when the next period has begun.
+                    // A live list is complete at its end, or when the next period has begun.
                     let last = segments.last().map(|last| last.start + last.duration + ROUNDING);
                     let is_whole = !goes_on
                         || ends.zip(last).is_some_and(|(ends, last)| last >= ends)
@@ -228,13 +228,13 @@ impl Track {
         }
     }
 
-    /// The list of a level's segments, which is `complete` or goes on.
+    /// Sets the list of a level's segments, which is `complete` or live.
     pub fn listed(&mut self, level: usize, mut segments: Vec<MediaSegment>, complete: bool) {
         if segments.is_empty() {
             self.indexes[level] = Some(Index::Listed { from: 0, segments: Arc::default(), complete });
             return;
         }
-        // Of a stream that goes on, the lists of all levels and of each time are told apart by the numbers.
+        // In a live stream, numbers identify segments across the lists of all levels and times.
         let goes_on = |index: &Index| matches!(index, Index::Listed { complete: false, .. });
         let is_new = complete && !self.indexes.iter().flatten().any(goes_on);
         let from = if is_new { 0 } else { self.local(level, &segments) };
@@ -263,8 +263,8 @@ impl Track {
         self.indexes[level] = Some(Index::Listed { from, segments: Arc::new(segments), complete });
     }
 
-    /// Gives the segments of a list that goes on the times that the same numbers had before, in whichever list: a playlist's
-    /// own times begin with its first segment, which is another one each time.
+    /// Gives the segments of a live list the times that the same numbers had before, in any list. A playlist's own
+    /// times begin with its first segment, which changes each time.
     fn put_in_time(&self, segments: &mut [MediaSegment]) {
         let known = self.indexes.iter().flatten().filter_map(|index| match index {
             Index::Listed { segments, complete: false, .. } => segments.last(),
@@ -273,7 +273,7 @@ impl Track {
         let (Some(last), Some(first)) = (known.max_by_key(|last| last.number), segments.first()) else {
             return;
         };
-        // Where the lists do not overlap, what lies between them played as long as segments do.
+        // If the lists do not overlap, the segments between them count with the usual length.
         let shift = match segments.iter().find(|one| one.number == last.number) {
             Some(same) => last.start.as_nanos() as i128 - same.start.as_nanos() as i128,
             None => {
@@ -288,7 +288,7 @@ impl Track {
         }
     }
 
-    /// A list that goes on, and the ordinal of its first segment: that of the level itself, else of another one.
+    /// A live list and the ordinal of its first segment: the level's own list, else another's.
     fn growing(&self, level: usize) -> Option<(u64, &[MediaSegment])> {
         let own = self.indexes.get(level).into_iter().chain(&self.indexes).flatten();
         own.filter_map(|index| match index {

@@ -9,7 +9,7 @@ use crate::dash::player::settings::{DashPlayerSettings, PlayerKind};
 use crate::http::{PORT, source_of};
 use crate::standalone::{ContentFault, Playable, Playing, Seen, by_name, counted, names};
 
-/// What a player did, by what it said.
+/// A player's results, from its reports.
 #[derive(Default)]
 pub(crate) struct Tally {
     segments: u64,
@@ -26,7 +26,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Takes what the player says.
+    /// Takes a player's report.
     pub(crate) fn note(&mut self, event: &Event) {
         match event.name.as_ref() {
             "segment_fetched" => self.segments += 1,
@@ -37,7 +37,7 @@ impl Tally {
             // The first is a choice and no change.
             "level_changed" => self.changes += u64::from(std::mem::replace(&mut self.has_level, true)),
             "segment_shown" => {
-                // One that is fetched again at another level while it is shown takes the place of what it was.
+                // A segment that is fetched again at another level while it is shown replaces the former one.
                 if self.shown == event.reason {
                     self.shown_bps.pop();
                 }
@@ -58,7 +58,7 @@ impl Tally {
         self.declared().map(|rates| rates.iter().sum::<f64>() / rates.len() as f64)
     }
 
-    /// Each by its name; `measured_bps` is what was shown, bytes by time.
+    /// Each value by its name; `measured_bps` is the shown rate, bytes by time.
     pub(crate) fn figures(&self, measured_bps: Option<f64>) -> Map<String, Value> {
         let lowest = self.declared().and_then(|rates| rates.into_iter().reduce(f64::min));
         by_name(json!({
@@ -102,7 +102,7 @@ impl Tally {
     }
 }
 
-/// What `player` has seen by `now`.
+/// The player's results by `now`.
 pub(crate) fn seen(player: &DashPlayer, now: Instant) -> Seen {
     Seen {
         shows: player.shows(),
@@ -116,7 +116,7 @@ pub(crate) fn seen(player: &DashPlayer, now: Instant) -> Seen {
     }
 }
 
-/// The player of the manifest at `url`. With `keep` it keeps what it shows.
+/// Makes the player of the manifest at `url`. With `keep` it keeps the shown media.
 pub(crate) fn player_of(mut settings: DashPlayerSettings, url: &str, keep: bool, seed: u64) -> DashPlayer {
     // The URL names the manifest: its form is not chosen.
     if url.split(['?', '#']).next().unwrap_or_default().ends_with(".m3u8") {
@@ -129,7 +129,7 @@ pub(crate) fn player_of(mut settings: DashPlayerSettings, url: &str, keep: bool,
     player
 }
 
-/// The player, with what it did.
+/// The player with its results.
 struct Viewed {
     player: DashPlayer,
     tally: Tally,

@@ -1,4 +1,4 @@
-//! The origin among players of a real network: ladders of a folder, and what somebody packaged there.
+//! The origin for players of a real network: ladders of a folder, and content that other packagers made there.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,7 +18,7 @@ use crate::standalone::{Clients, ContentFault, Served, Service};
 /// Ladders that are kept open; each holds a descriptor for every file of it.
 const MOST_LADDERS: usize = 16;
 
-/// Names that are handed out as they lie there, by what they end with.
+/// Names that are served unchanged, by their endings.
 const TYPES: [(&str, &str); 11] = [
     ("mpd", "application/dash+xml"),
     ("m3u8", "application/vnd.apple.mpegurl"),
@@ -33,7 +33,7 @@ const TYPES: [(&str, &str); 11] = [
     ("webm", "video/webm"),
 ];
 
-/// The type of what a path names, as far as its ending tells it.
+/// The type of a path's resource, by its ending.
 pub(crate) fn content_type_of(path: &str) -> Option<&'static str> {
     known(path.split('?').next()?).map(|(_, content_type)| content_type)
 }
@@ -47,7 +47,7 @@ fn known(path: &str) -> Option<(&'static str, &'static str)> {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct DashServerSettings {
-    /// Of its connections and what caches are told.
+    /// The settings of its connections and of caches.
     pub http: HttpServerSettings,
     /// Shared by all clients of a server.
     #[serde(skip)]
@@ -71,7 +71,7 @@ impl Setting for DashServerSettings {
 pub(crate) struct LadderShelf(Arc<Mutex<Kept>>);
 
 impl LadderShelf {
-    /// What a client is shown of `library`: its ladders, and what somebody packaged there.
+    /// The view of `library` for clients: its ladders, and other packagers' content.
     pub(crate) fn shown(&self, library: Arc<dyn media::Library>) -> Arc<dyn Library> {
         Arc::new(Shown { library, kept: self.0.clone() })
     }
@@ -81,7 +81,7 @@ impl LadderShelf {
 #[derive(Default)]
 struct Kept {
     ladders: BTreeMap<String, KeptLadder>,
-    /// Counts what was asked for, to know what was used last.
+    /// Counts requests, to find the least recently used entry.
     asked: u64,
 }
 
@@ -92,7 +92,7 @@ impl std::fmt::Debug for Kept {
 }
 
 struct KeptLadder {
-    /// Of its description.
+    /// The time of its description.
     version: String,
     /// None if it cannot be served.
     presentation: Option<Arc<Presentation>>,
@@ -134,7 +134,7 @@ impl Kept {
     }
 }
 
-/// A file as somebody packaged it.
+/// A file of another packager.
 struct Packaged {
     file: Arc<dyn StoredFile>,
     content_type: &'static str,
@@ -158,13 +158,13 @@ impl Resource for Packaged {
         self.file.read(first, most).map(Chunk::bytes)
     }
 
-    /// Who packages live writes manifests anew.
+    /// A live packager writes manifests anew.
     fn max_age_s(&self, usual: u64) -> u64 {
         if self.is_manifest { 0 } else { usual }
     }
 }
 
-/// What a client is shown.
+/// The answer to a client.
 struct Shown {
     library: Arc<dyn media::Library>,
     kept: Arc<Mutex<Kept>>,
@@ -183,7 +183,7 @@ impl Shown {
         }
     }
 
-    /// What a ladder has at `path`: right in its folder, or in one of its levels'.
+    /// The resource of a ladder at `path`: directly in its folder, or in a folder of a level.
     fn of_ladder(&self, path: &str, now: Instant) -> Result<Option<Arc<dyn Resource>>, Busy> {
         if ![".mpd", ".m3u8", ".m4s", ".mp4"].iter().any(|suffix| path.ends_with(suffix)) {
             return Ok(None);
@@ -209,7 +209,7 @@ impl Library for Shown {
         if !path.strip_prefix('/').is_some_and(|parts| parts.split('/').all(is_plain)) {
             return Ok(None);
         }
-        // A manifest that somebody wrote is what is wanted; what our own names is ours.
+        // A request for a manifest of another packager gets that; our own names get ours.
         let is_manifest = path.ends_with(".mpd") || path.ends_with(".m3u8");
         let found = match is_manifest {
             true => self.file(&path)?.map_or_else(|| self.of_ladder(&path, now), |file| Ok(Some(file)))?,

@@ -1,11 +1,11 @@
-//! A program's written data as Linux 6.1 keeps it: in blocks, some of which push, and bounded by the send buffer's
-//! memory (`tcp_sendmsg_locked`, `tcp_push`, `forced_push` and `tcp_xmit_size_goal` in net/ipv4/tcp.c, `tso_fragment`
+//! A program's written data as Linux 6.1 keeps it: in blocks, some with a push, and bounded by the send buffer's
+//! memory. (`tcp_sendmsg_locked`, `tcp_push`, `forced_push` and `tcp_xmit_size_goal` in net/ipv4/tcp.c, `tso_fragment`
 //! in tcp_output.c, `tcp_check_space` and `tcp_shift_skb_data` in tcp_input.c, `sk_stream_write_space` in
-//! net/core/stream.c).
+//! net/core/stream.c.)
 //!
 //! A block is as many full segments as fit into half of the peer's largest window, or into a super-segment. The program
-//! writes until memory runs out, and on once a third of it is free. If the sender has by then sent from the last block,
-//! its rest is filled up to the size of a block, so that block boundaries move; and the last data that the program
+//! writes until memory runs out, and continues once a third of it is free. If the sender has by then sent from the last
+//! block, its rest is filled up to the size of a block, so that block boundaries move. The last data that the program
 //! wrote pushes. A segment that pushes and arrives alone is acknowledged at once, so that this decides how
 //! acknowledgements pair.
 

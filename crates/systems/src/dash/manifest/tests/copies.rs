@@ -82,7 +82,7 @@ fn equal_variants_are_copies() {
     assert_eq!(set.representations.len(), 2);
     assert_eq!(first(text, &[]), (at("x.m3u8"), Some(at("x.m3u8"))));
     assert_eq!(first(text, &["x.m3u8"]), ("http://other.example/x.m3u8".into(), None));
-    // Of another pathway, with that pathway's sound.
+    // From another pathway, with that pathway's sound.
     let text = "#EXTM3U\n\
         #EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID=\"a1\",NAME=\"en\",DEFAULT=YES,URI=\"1/a.m3u8\"\n\
         #EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID=\"a2\",NAME=\"en\",DEFAULT=YES,URI=\"2/a.m3u8\"\n\

@@ -141,7 +141,7 @@ fn lists_as_people_write_them() {
     assert_eq!(playlist(text).target, Duration::from_secs(3));
     let event = text.replace("VOD", "EVENT");
     assert_eq!(read(&event).live.and_then(|live| live.update), Some(Duration::from_secs(3)));
-    // Of what has ended, numbers are not needed.
+    // An ended playlist needs no numbers.
     let odd = "#EXTM3U\n#EXTINF:1,\na\n#EXT-X-MEDIA-SEQUENCE:x\n#EXT-X-ENDLIST\n";
     assert_eq!(read(odd).duration, Some(ms(1000)));
 }

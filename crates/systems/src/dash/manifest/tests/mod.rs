@@ -1,4 +1,4 @@
-//! Manifests as people write them, and as nobody should.
+//! Manifests as people write them, and malformed ones.
 
 mod copies;
 mod encryption;
@@ -43,7 +43,7 @@ fn numbered(representation: &Representation) -> &Template {
     }
 }
 
-/// Start and duration in ms, and what is behind the host.
+/// Start and duration in ms, and the part of the URL after the host.
 fn told(segments: &[MediaSegment]) -> Vec<(u64, u64, &str)> {
     let ms = |time: Duration| time.as_nanos() / 1_000_000;
     let path =

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// An MPD of one set of video, by what stands in it.
+/// An MPD of one set of video, from its content.
 fn mpd(attributes: &str, set: &str) -> String {
     format!(
         r#"<?xml version="1.0"?>
@@ -39,7 +39,7 @@ fn numbers_go_on_from_the_first_and_end_with_the_presentation() {
     let wanted = [
         (0, 4000, "/films/a/hi/2000000-00007.m4s"),
         (4000, 4000, "/films/a/hi/2000000-00008.m4s"),
-        // Of the last, what lies in the presentation.
+        // The last one without the part beyond the presentation.
         (8000, 2000, "/films/a/hi/2000000-00009.m4s"),
     ];
     assert_eq!(told(&segments), wanted);
@@ -86,7 +86,7 @@ fn a_timeline_repeats_and_goes_on_to_the_next_and_to_the_end() {
     assert_eq!(listed(&usual).iter().map(|one| one.number).collect::<Vec<_>>(), [1, 2, 3]);
     let open = timeline(r#"<S t="0" d="2000" r="-1"/><S t="6000" d="3000" r="-1"/>"#, "");
     assert_eq!(told(listed(&open)).iter().map(|one| one.0).collect::<Vec<_>>(), [0, 2000, 4000, 6000, 9000]);
-    // What the media's time begins with is no time of the presentation.
+    // The first time of the media is no time of the presentation.
     let offset = timeline(
         r#"<S t="88000" d="2000"/><S t="90000" d="2000" r="-1"/>"#,
         r#"presentationTimeOffset="90000" startNumber="5""#,
@@ -174,7 +174,7 @@ timeShiftBufferDepth="PT1M" suggestedPresentationDelay="PT6S"><Period start="PT1
     assert_eq!((manifest.duration, manifest.live), (None, Some(wanted)));
     let template = numbered(&manifest.periods[0].sets[0].representations[0]);
     assert_eq!((template.count, template.number_at(ms(15_000))), (None, 3));
-    // A run without an end is a pattern as well; with further ones behind the first, nobody knows what it is.
+    // A run without an end is a pattern as well. With further runs after the first, its length is unknown.
     let timeline = |times: &str| {
         text.replace(
             r#"duration="2" media="$Number$.m4s" availabilityTimeOffset="1"/>"#,
@@ -289,10 +289,10 @@ fn what_costs_more_than_it_is_long_is_refused() {
     assert!(refused(&wide).contains("more than 100 attributes"));
     let spaces: String = (0..2_000).map(|n| format!("<a xmlns:n{n}='u'/>")).collect();
     assert!(refused(&format!("<MPD>{spaces}</MPD>")).contains("more than 1000 namespaces"));
-    // What looks like an element in a comment, in CDATA or in quotes is none.
+    // A tag in a comment, in CDATA or in quotes is no element.
     let text = mpd(TEN_S, &format!("<!--{0}--><a b='{0}'/><![CDATA[{0}]]>{ONE}", ">".repeat(9)));
     assert!(refused(&text.replace(TEN_S, "")).contains("is not given"));
-    // So many segments with so long an address each would take gigabytes.
+    // This many segments with so long an address each would take gigabytes.
     let long = format!(
         r#"<SegmentTemplate media="{}$Time$"><SegmentTimeline><S t="0" d="1" r="900000"/></SegmentTimeline>
         </SegmentTemplate>{ONE}"#,

@@ -42,7 +42,7 @@ fn segments_end_with_their_period() {
     let three = of(&[(0, 2000, "1"), (2000, 2000, "2"), (4000, 2000, "3")]);
     let manifest = read(&mpd("", &format!(r#"<Period duration="PT6S">{listed}</Period>"#)));
     assert_eq!((segments(&manifest, 0), manifest.duration), (three.clone(), Some(ms(6000))));
-    // In the middle of a segment, by each way that an end is told.
+    // In the middle of a segment, for each way to give an end.
     for (attributes, period, next) in [
         ("", r#"duration="PT5S""#, ""),
         (r#"mediaPresentationDuration="PT5S""#, "", ""),

@@ -1,4 +1,4 @@
-//! Which variants and renditions of HLS are played, and what is said of the others.
+//! The variants and renditions of HLS that are played, and the notes on the others.
 
 use super::*;
 
@@ -35,7 +35,7 @@ fn the_default_sound_of_the_group_is_played() {
             "subtitles of line 5 (x): only pictures and sound are played",
         ]
     );
-    // Without a default, what may be chosen; without that, the first.
+    // Without a default, a rendition that may be chosen; without that, the first.
     let free = text.replace("DEFAULT=YES,AUTOSELECT=YES", "AUTOSELECT=YES");
     assert_eq!(ids(&read(&free).periods[0].sets[1])[0].2, "en.m3u8");
     let none = text.replace("DEFAULT=YES,AUTOSELECT=YES,", "");

@@ -1,4 +1,4 @@
-//! Which sets of an MPD are played, and what is said of the others.
+//! The sets of an MPD that are played, and the notes on the others.
 
 use super::*;
 
@@ -17,7 +17,7 @@ fn set(id: &str, kind: &str, attributes: &str, inner: &str) -> String {
     )
 }
 
-/// The representations that are played, and what is left out.
+/// The played representations, and the parts that are left out.
 fn chosen(sets: &[String]) -> (Vec<String>, Vec<String>) {
     let manifest = read(&mpd(&sets.concat()));
     let all = manifest.sets().flat_map(|set| &set.representations);
@@ -33,7 +33,7 @@ fn a_trick_mode_is_not_the_main_set() {
             (played, left),
             (vec!["v".to_owned()], vec!["pictures of line 2: pictures of a trick mode".to_owned()])
         );
-        // Of a representation, whichever it is.
+        // From any representation.
         let one = format!("<Representation id=\"t\" bandwidth=\"1\"><{property} {TRICK}/></Representation>");
         let (played, left) = chosen(&[set("v", "video", "", &one)]);
         assert_eq!(played, ["v"]);
@@ -70,7 +70,7 @@ fn the_main_sound_is_played() {
             "sound of line 5 (fr, dub): other sound is played",
         ]
     );
-    // Without roles the first, but for what asks to be chosen.
+    // Without roles the first, except one that the viewer has to choose.
     assert_eq!(chosen(&[set("a", "audio", "", ""), set("b", "audio", "", "")]).0, ["a"]);
     let wanted = r#"selectionPriority="5""#;
     assert_eq!(chosen(&[set("a", "audio", "", ""), set("b", "audio", wanted, "")]).0, ["b"]);
@@ -133,7 +133,7 @@ fn what_play_does_not_need_is_unknown() {
     assert_eq!(numbered(high).segment(2).unwrap().start, ms(2000));
     assert_eq!(manifest.left_out.len(), 2);
     assert!(manifest.left_out[1].ends_with("(odd): no @bandwidth tells its place among the levels"));
-    // Of one level nobody needs the rate.
+    // A single level needs no rate.
     let only = mpd("<AdaptationSet contentType=\"video\"><Representation id=\"v\"/></AdaptationSet>");
     assert_eq!(read(&only).periods[0].sets[0].representations[0].rate.as_bps(), 0);
 }

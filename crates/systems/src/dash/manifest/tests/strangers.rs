@@ -1,10 +1,10 @@
-//! Whatever comes is a manifest or an error, and what is read holds together.
+//! Any input is a manifest or an error, and a manifest that was read is consistent.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// What holds of every manifest that is read.
+/// Properties of every manifest that was read.
 pub fn holds_together(manifest: &Manifest) {
     manifest.flaws();
     let all: Vec<&Representation> = manifest.sets().flat_map(|set| &set.representations).collect();

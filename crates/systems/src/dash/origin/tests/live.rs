@@ -14,12 +14,12 @@ fn live(change: impl FnOnce(&mut OriginSettings)) -> Presentation {
     Presentation::of_ladder(&ladder(&[300_000, 500_000], ms(4_000), ms(22_000), true), &settings).unwrap()
 }
 
-/// The numbers of a level's segments as the manifest at `path` tells them.
+/// The numbers of a level's segments in the manifest at `path`.
 fn numbers(presentation: &Presentation, path: &str, set: usize, now: Instant) -> Vec<u64> {
     let read = manifest(presentation, path, now);
     let (_, segments) = told(presentation, &read.periods[0].sets[set].representations[0], now);
     for segment in &segments {
-        // What is told is there.
+        // A listed segment is available.
         assert!(fetched(presentation, &segment.address, now).is_some(), "{path} {segment:?} at {now:?}");
     }
     segments.iter().map(|segment| segment.number).collect()
@@ -75,7 +75,7 @@ fn manifests_by_numbers_never_change_and_those_with_lists_do() {
         (13_000, vec![]),
         (14_000, vec![1]),
         (18_000, vec![1, 2]),
-        // The window is 8 s: what ended before is told no more.
+        // The window is 8 s: segments that ended before are listed no more.
         (23_000, vec![2, 3]),
         (33_000, vec![4, 5, 6]),
     ] {

@@ -5,7 +5,7 @@ use streamgauge_wire::http::EntityTag;
 
 use super::*;
 
-/// Every form tells of the same segments, which have the same bytes.
+/// Every form lists the same segments, which have the same bytes.
 fn agree(presentation: &Presentation) {
     let now = Instant::ZERO;
     for (number, kind) in [MediaKind::Video, MediaKind::Audio].into_iter().enumerate() {
@@ -37,7 +37,7 @@ fn agree(presentation: &Presentation) {
                     let number = place as u64 + 1;
                     assert_eq!((segment.number, segment.start), (number, level.start(place)), "{what}");
                     let is_last = place + 1 == segments.len();
-                    // A template does not tell that the last is shorter; none is shown behind the end.
+                    // A template does not show that the last is shorter; none is shown after the end.
                     let is_cut = is_mpd && segment.start + segment.duration == presentation.duration;
                     let is_other = is_last && (path == MPD || is_cut);
                     assert!(segment.duration == level.duration(place) || is_other, "{what}");

@@ -1,4 +1,4 @@
-//! What is written is read back, and every byte is where the manifests say.
+//! The reader reads the origin's manifests back, and every byte is in its listed place.
 
 mod live;
 mod made;
@@ -95,7 +95,7 @@ fn manifest(presentation: &Presentation, path: &str, now: Instant) -> Manifest {
     manifest.unwrap_or_else(|error| panic!("{error}\n{}", String::from_utf8_lossy(&bytes)))
 }
 
-/// A representation's initialization and segments, wherever they are told.
+/// A representation's initialization and segments, in any form of list.
 fn told(presentation: &Presentation, one: &Representation, now: Instant) -> (Address, Vec<MediaSegment>) {
     let init = || one.init.clone().unwrap();
     match &one.segments {

@@ -1,4 +1,4 @@
-//! Servers that refuse, cut off, lie or hang: the player says so, and goes on or ends with a reason.
+//! Servers that refuse, cut off, lie or hang. The player reports it, and continues or ends with a reason.
 
 use std::sync::Mutex;
 
@@ -11,7 +11,7 @@ use crate::http::{Busy, Resource};
 /// Answers of another library, some of them spoilt.
 struct Spoilt {
     inner: Presentation,
-    /// For a path and how often it was asked for before, what becomes of it.
+    /// The outcome for a path and the number of earlier requests for it.
     fault: fn(&str, u32) -> Fault,
     asked: Mutex<std::collections::BTreeMap<String, u32>>,
 }
@@ -21,7 +21,7 @@ enum Fault {
     None,
     Gone,
     Busy,
-    /// So many bytes of it can be read, then the connection is reset.
+    /// This many bytes of it can be read, then the connection is reset.
     Cut(u64),
     Text(&'static str),
 }

@@ -24,7 +24,7 @@ fn a_live_stream_is_followed_behind_its_edge() {
         assert!(named(&events, "stall").is_empty(), "{form}: {:?}", named(&events, "stall"));
         assert!(named(&events, "http_failure").is_empty(), "{form}: {:?}", named(&events, "http_failure"));
         let latency = values(&events, "live_latency");
-        // It begins with the segment that has what was captured 6 s ago.
+        // It begins with the segment that was captured 6 s ago.
         assert!(latency.len() > 60 && latency.iter().all(|s| (6.0..8.3).contains(s)), "{form}: {latency:?}");
         let numbers = values(&events, "frame_shown");
         assert!(numbers.len() > 900 && numbers.windows(2).all(|pair| pair[1] == pair[0] + 1.0), "{form}");
@@ -54,7 +54,7 @@ fn a_live_stream_that_ends_is_played_to_its_end() {
         let mut pair = Pair::new(serving(live(60)), Box::new(player), pipe(4_000_000));
         pair.run(at(60));
         assert_eq!(ended(&pair.events), "played to the end", "{form}");
-        // Of HLS, whose times begin with what was told first: the last segment is the stream's.
+        // The times of HLS begin with the first listed segment, and the last segment is the stream's.
         let last = values(&pair.events, "frame_shown").last().copied();
         assert!(form == MASTER || last == Some(1999.0), "{form}: {last:?}");
         let fetched = named(&pair.events, "segment_fetched");

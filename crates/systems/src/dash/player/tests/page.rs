@@ -1,4 +1,4 @@
-//! What players in a browser's page do apart from others: the time that they take, and what they ask for together.
+//! Behaviour of players in a browser's page that others do not share: their delays, and their parallel requests.
 
 use super::playing::{adds_up, shows_all};
 use super::*;
@@ -119,7 +119,7 @@ fn the_segments_before_where_play_begins_come_first() {
     }
 }
 
-/// On a link of one round trip a segment that waits for its initialisation comes a round trip later than its request.
+/// On a link of one round trip, a segment that waits for its initialisation arrives a round trip after its request.
 #[test]
 fn an_initialisation_is_asked_for_beside_its_segment() {
     let ladder = ladder(&[300_000, 600_000, 1_200_000], 40);
@@ -154,7 +154,7 @@ fn shaka_gives_up_what_comes_when_it_chooses_another_level() {
         let given_up = named(&events, "segment_abandoned");
         assert!(!given_up.is_empty(), "{bits_per_s}");
         for one in given_up {
-            // "segment 3 at 700 kbit/s, for 1500 kbit/s: ...": that segment comes next.
+            // "segment 3 at 700 kbit/s, for 1500 kbit/s: ...": that segment is next.
             let number = one.reason.split(' ').nth(1).unwrap();
             let next = named(&events, "segment_fetched").into_iter().find(|event| event.at > one.at).unwrap();
             assert_eq!(next.reason.split(' ').nth(1), Some(number));
@@ -167,7 +167,8 @@ fn held(ordinal: u64, bps: u64) -> Held {
     Held { ordinal, start, end, bps, bytes: 1, frames: 50, times: Vec::new(), is_filler: false }
 }
 
-/// Where play stands just before the end of what ran out, that is what is shown still; at the level of what came for it last.
+/// If the play position is just before the end of the media that ran out, that segment is still shown, at the level
+/// that arrived last for it.
 #[test]
 fn what_ran_out_is_shown_still() {
     let (mut clock, mut events) = (Clock::new(ms(0), ms(0), Instant::ZERO, ms(0)), Outbox::default());

@@ -1,4 +1,4 @@
-//! Periods, initializations and copies: all of a presentation is played, and what is not is named.
+//! Periods, initializations and copies: the whole presentation is played, and unplayed parts are named.
 
 use super::*;
 use crate::http::{Busy, Resource};
@@ -26,7 +26,7 @@ struct Played {
     is_unplayable: bool,
 }
 
-/// Keeps in a test's sight what the pair takes.
+/// Keeps the pair's traffic for a test.
 struct Watched(DashPlayer, Arc<std::sync::Mutex<(Vec<String>, bool)>>);
 
 impl App for Watched {
@@ -141,7 +141,7 @@ fn pictures_outside_of_the_period_are_not_shown() {
         assert_eq!((ended(&events), values(&events, "frame_shown").len()), ("played to the end", pictures));
         assert_eq!(asked(&events).len(), 2 + 4, "{:?}", asked(&events));
     }
-    // A template's last segment may itself be as short as what is shown of it.
+    // A template's last segment may itself be as short as its shown part.
     let period = format!(r#"<Period duration="PT20S">{}</Period>"#, set(&LOW, r#"duration="3000"/>"#));
     let Played { events, .. } = played(MPD, &mpd(&period));
     assert_eq!(values(&events, "frame_shown").len(), 7 * 50);
@@ -170,7 +170,7 @@ fn another_copy_is_asked_for_when_one_fails() {
     assert_eq!((ended(&events), values(&events, "frame_shown").len()), ("played to the end", 200));
     assert!(named(&events, "segment_skipped").is_empty());
     let failed = asked(&events).iter().filter(|one| one.starts_with("/nowhere")).count();
-    // Each track may have asked before the first answer came.
+    // Each track may have sent a request before the first answer.
     assert!((1..=2).contains(&failed), "{:?}", asked(&events));
     assert_eq!(left_out[0], "http://server/nowhere/: it failed, another copy is asked for");
     // One at another server is passed over.
@@ -178,7 +178,7 @@ fn another_copy_is_asked_for_when_one_fails() {
     let Played { events, left_out, .. } = played(MPD, &elsewhere);
     assert_eq!((ended(&events), values(&events, "frame_shown").len()), ("played to the end", 200));
     assert_eq!(left_out, ["http://elsewhere/: it is at another server, another copy is asked for"]);
-    // An index at another copy. Of all that fail the last is tried as often as may be.
+    // An index at another copy. If all fail, the last is tried as often as allowed.
     let list = r#"<Representation id="v" bandwidth="1"><BaseURL>/nowhere/v0.mp4</BaseURL><BaseURL>/copy/v0.mp4</BaseURL>
         <SegmentBase indexRange="RANGE"><Initialization range="0-699"/></SegmentBase></Representation>"#;
     let index = presented(&with_sound(ladder(&[200_000, 400_000, 800_000], 20), 20));
@@ -304,7 +304,7 @@ impl Library for Growing {
     }
 }
 
-/// What is told of a live presentation that began at the session's start.
+/// The manifest of a live presentation that began at the session's start.
 fn live(text: fn(u64) -> String) -> Vec<Event> {
     let inner = presented(&ladder(&[200_000, 400_000], 20));
     let settings = DashPlayerSettings { live_delay: Some(ms(6_000)), ..fixed(0) };

@@ -1,4 +1,4 @@
-//! On demand: what is shown, when more is asked for, and what is given up.
+//! On demand: shown pictures, the times of requests, and abandonments.
 
 use proptest::prelude::*;
 
@@ -150,7 +150,7 @@ fn a_segment_that_is_given_up_comes_at_the_level_that_the_rule_named() {
     assert!(named(&abandoning(false), "segment_abandoned").is_empty());
 }
 
-/// A player whose bytes are kept, shared with who looks at them afterwards.
+/// A player with kept bytes, which it shares with its reader.
 struct Keeping(Arc<std::sync::Mutex<DashPlayer>>);
 
 impl App for Keeping {
@@ -182,7 +182,7 @@ fn what_is_kept_is_what_came_whole() {
     let kept: usize = std::iter::from_fn(|| player.take_bytes()).map(|chunk| chunk.len()).sum();
     let given_up: f64 = values(&pair.events, "segment_abandoned").iter().sum();
     assert!(given_up > 0.0);
-    // All bodies but the manifest's and what was given up.
+    // All bodies but the manifest's and the abandoned ones.
     let manifest = presented(&ladder).find(MPD, Instant::ZERO).unwrap().unwrap().length();
     assert_eq!(kept as u64 + given_up as u64 + manifest, player.bytes());
 }

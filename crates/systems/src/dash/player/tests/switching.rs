@@ -1,4 +1,4 @@
-//! Fast switching: what is shown, or held, is fetched again at another level.
+//! Fast switching: a shown or held segment is fetched again at another level.
 
 use super::playing::{adds_up, shows_all};
 use super::*;
@@ -7,7 +7,7 @@ use crate::dash::player::settings::PlayerKind;
 
 const RATES: [u64; 4] = [300_000, 700_000, 1_500_000, 3_000_000];
 
-/// A segment of whatever was told of it: its number and its rate in bit/s.
+/// The segment of a report: its number and its rate in bit/s.
 fn told(event: &Event) -> (u64, f64) {
     // "segment 7 at 2000 kbit/s: ..." and "segment 7".
     let words: Vec<&str> = event.reason.split(' ').collect();
@@ -15,7 +15,7 @@ fn told(event: &Event) -> (u64, f64) {
     (words[1].parse().unwrap(), rate)
 }
 
-/// Of each segment that was fetched again: its number and the rates at which it was, bit/s.
+/// For each segment that was fetched again: its number and its rates, bit/s.
 fn fetched_again(events: &[Event]) -> Vec<(u64, Vec<f64>)> {
     let mut of: std::collections::BTreeMap<u64, Vec<f64>> = std::collections::BTreeMap::new();
     for event in named(events, "segment_fetched") {
@@ -37,9 +37,9 @@ fn dash_js(seconds: u64, segment: u64, target: &str, bits_per_s: u64) -> Vec<Eve
     )
 }
 
-/// On a link of 6 Mbit/s dash.js begins at 700 kbit/s, finds that 3 Mbit/s fit, and goes back to the segment that it shows.
-/// As recorded of dash.js 5.2.1 in Chromium with segments of 4 s: it goes on to the next segment, and does not fetch that
-/// one, or the one after it, again and again.
+/// On a link of 6 Mbit/s dash.js begins at 700 kbit/s, finds that 3 Mbit/s fit, and returns to the segment that it
+/// shows. Recorded with dash.js 5.2.1 in Chromium and segments of 4 s: it then continues with the next segment, and
+/// does not fetch that one, or the one after it, again and again.
 #[test]
 fn a_segment_that_is_fetched_again_is_shown_from_then_on() {
     for segment in [2, 4, 6] {
@@ -79,11 +79,11 @@ fn what_is_held_at_less_is_fetched_again_where_fast_switching_is_on() {
         assert!(fetched_again(&plain).is_empty());
         let again = fetched_again(&fast);
         assert!(!again.is_empty() && again.iter().all(|(_, rates)| rates.is_sorted()), "{again:?}");
-        // Shown is what came last, so the viewer sees more of the top level.
+        // The level that arrived last is shown, so that the viewer sees more of the top level.
         let top =
             |events: &[Event]| values(events, "segment_shown").iter().filter(|bps| **bps == 2e6).count();
         assert!(top(&fast) > top(&plain), "{} {}", top(&fast), top(&plain));
-        // It goes back to the segment that is shown.
+        // It returns to the segment that is shown.
         let shown = named(&fast, "segment_shown");
         for back in named(&fast, "decision").iter().filter(|event| event.reason.contains(" again: ")) {
             let last = shown.iter().rfind(|event| event.at <= back.at).unwrap();
