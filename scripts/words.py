@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks that prose is plain English, by the rules of docs/style.md, and counts the habits they ban.
 
-    .venv/bin/python scripts/words.py            # part of `make lint`: docs, help and messages
+    .venv/bin/python scripts/words.py            # part of `make lint`: docs, help, messages and comments
     .venv/bin/python scripts/words.py FILE...    # these pages or modules, exempt or not
     .venv/bin/python scripts/words.py --table    # habits per 1,000 words, by kind of text
 
@@ -12,7 +12,6 @@ not checked. One that passes must leave the list, and nothing joins it (tests/te
 from __future__ import annotations
 
 import argparse
-import ast
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -43,6 +42,13 @@ ONE_WORD = {
     r"\bthe house\b": "the project, or the crate's name",
     r"\ba thousand million\b": "10^9, or G",
 }
+#: Files with comments that are checked.
+PYTHON = ("python/streamgauge/**/*.py", "scripts/**/*.py", "benches/**/*.py")
+RUST = ("crates/*/src/**/*.rs", "crates/*/tests/**/*.rs")
+SCRIPTS = (
+    *("scripts/*.sh", "benches/*.sh", ".ci/run", "Makefile", "Containerfile", "scripts/packages*.txt"),
+    *("action.yml", ".github/**/*.yml", "*.toml", "crates/*/Cargo.toml", "scripts/third-party/*.toml"),
+)
 
 
 @dataclass(frozen=True)
@@ -55,6 +61,8 @@ class Limits:
 
 
 DOCS, SHORT = Limits(25, 30), Limits(15, 20)
+#: A comment explains as long as it must.
+COMMENTS = Limits(sys.maxsize, sys.maxsize)
 
 
 @dataclass(frozen=True)
@@ -68,7 +76,7 @@ class Text:
     @property
     def limits(self) -> Limits:
         """Returns the limits of its kind."""
-        return DOCS if self.kind == "docs" else SHORT
+        return {"docs": DOCS, "comments": COMMENTS}.get(self.kind, SHORT)
 
     @property
     def sentences(self) -> list[str]:
@@ -164,6 +172,17 @@ def texts() -> Iterator[Text]:
     yield from of_help()
     for file in messages.files():
         yield from (text for text in messages_of(file) if text.pieces)
+    yield from (text for file in commented() if (text := comments_of(file)).pieces)
+
+
+def texts_of(file: Path) -> Iterator[Text]:
+    """Reads all checked texts of one file."""
+    if file.suffix == ".md":
+        yield page(file)
+        return
+    if file.resolve() in messages.files():
+        yield from messages_of(file)
+    yield comments_of(file)
 
 
 def messages_of(file: Path) -> Iterator[Text]:
@@ -175,6 +194,35 @@ def messages_of(file: Path) -> Iterator[Text]:
         yield Text(name, "messages", tuple(one.text for one in found))
     if file.suffix != ".rs" and messages.writes_a_page(file):
         yield Text(name, "docs", tuple(one.text for one in messages.read(file)))
+
+
+# --- comments -----------------------------------------------------------------------------------------------
+#: Comments on consecutive lines of their own, and the mark of each line.
+_RUST_COMMENT = re.compile(r"(?:^[ \t]*//.*\n)+", re.M), re.compile(r"^[ \t]*//[/!]? ?", re.M)
+_HASH_COMMENT = re.compile(r"(?:^[ \t]*#:?(?: .*)?\n)+", re.M), re.compile(r"^[ \t]*#:? ?", re.M)
+#: A docstring begins its line, which other literals hardly ever do. To parse all modules would take seconds.
+_DOCSTRING = re.compile(r'^[ \t]*r?"""(.*?)"""', re.M | re.S)
+#: The name of an argument in a docstring.
+_ARGUMENT = re.compile(r"^ +\w+: ", re.M)
+_BLANK_LINE = re.compile(r"\n\s*\n")
+
+
+def commented() -> list[Path]:
+    """Returns every file with comments that are checked: all but Python's tests."""
+    code = [file for pattern in PYTHON + RUST for file in ROOT.glob(pattern)]
+    return sorted({*code, *(file for pattern in SCRIPTS for file in ROOT.glob(pattern))})
+
+
+def comments_of(file: Path) -> Text:
+    """Reads the comments of one file, and a Python file's docstrings."""
+    source = file.read_text(encoding="utf-8")
+    block, mark = _RUST_COMMENT if file.suffix == ".rs" else _HASH_COMMENT
+    found = [mark.sub("", one) for one in block.findall(source)]
+    if file.suffix == ".py":
+        found += [_ARGUMENT.sub("", one) for one in _DOCSTRING.findall(source)]
+    pieces = (piece for one in found for piece in _BLANK_LINE.split(_CODE.sub("CODE", one)))
+    name = f"comments of {file.resolve().relative_to(ROOT)}"
+    return Text(name, "comments", tuple(piece for piece in pieces if piece.strip()))
 
 
 # --- the check ----------------------------------------------------------------------------------------------
@@ -232,32 +280,24 @@ def check(checked: Iterable[Text], excused: Iterable[str]) -> list[str]:
 
 
 # --- the table ----------------------------------------------------------------------------------------------
-def comments(files: Iterable[Path]) -> str:
-    """Returns the comments of Rust's files, or the comments and docstrings of Python's."""
-    found: list[str] = []
-    for file in files:
-        text = file.read_text(encoding="utf-8")
-        if file.suffix == ".rs":
-            found += re.findall(r"^\s*//[/!]? ?(.*)$", text, re.M)
-            continue
-        found += re.findall(r"^\s*#:? (.*)$", text, re.M)
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-                found.append(ast.get_docstring(node) or "")
-    return _CODE.sub("CODE", "\n".join(found))
+def comments(patterns: Iterable[str]) -> str:
+    """Returns the comments and docstrings of the files that match."""
+    files = (file for pattern in patterns for file in sorted(ROOT.glob(pattern)))
+    return "\n".join(sentence for file in files for sentence in comments_of(file).sentences)
 
 
 def table() -> str:
     """Habits per 1,000 words of each kind of text, and the longest sentences of docs, as Markdown."""
-    read = list(texts())
+    read = [text for text in texts() if text.kind != "comments"]
     prose = {
         "README": " ".join(page(ROOT / "README.md").sentences),
         **{
             kind: " ".join(s for t in read if t.kind == kind for s in t.sentences)
             for kind in ("docs", "help", "messages")
         },
-        "Python's comments": comments((ROOT / "python" / "streamgauge").rglob("*.py")),
-        "Rust's comments": comments((ROOT / "crates").glob("*/src/**/*.rs")),
+        "Python's comments": comments(PYTHON),
+        "Rust's comments": comments(RUST),
+        "scripts' comments": comments(SCRIPTS),
     }
     lines = [f"| habit | {' | '.join(prose)} |", "|---|" + "---:|" * len(prose)]
     for habit in HABITS:
@@ -281,7 +321,8 @@ def table() -> str:
             cells.append(f"{100 * n / len(every[column]):.1f}" if share else str(n))
         lines.append(f"| {label} | {' | '.join(cells)} | | |")
     excused = exempt()
-    lines.append(f"\n{len(read) - len(excused)} of {len(read)} pages, commands and modules are checked.")
+    checked = len(read) - len(excused)
+    lines.append(f"\n{checked} of {len(read)} pages, commands and modules are checked, and all comments.")
     return "\n".join(lines)
 
 
@@ -298,7 +339,7 @@ def main() -> int:
     if asked.failing:
         print(*(text.name for text in texts() if faults(text)), sep="\n")
         return 0
-    named = (text for f in asked.files for text in ([page(f)] if f.suffix == ".md" else messages_of(f)))
+    named = (text for file in asked.files for text in texts_of(file))
     found = check(named, ()) if asked.files else check(texts(), exempt())
     print(*found, sep="\n", end="\n" if found else "")
     return 1 if found else 0

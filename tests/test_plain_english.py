@@ -99,6 +99,27 @@ def test_messages_of_python_rust_and_templates_are_checked(
     assert any("begins with 'What'" in fault for fault in found)
 
 
+def test_comments_of_python_rust_and_scripts_are_checked(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(words, "ROOT", tmp_path)
+    for name, text in {
+        "python/streamgauge/a.py": 'x = 1\n"""Of a value.\n\nArgs:\n    what: a name.\n"""\n',
+        "crates/a/src/lib.rs": "/// A sentence.\n///\n/// What is here.\nfn a() {}\n",
+        "scripts/a.sh": "#!/bin/sh\n# A test.\n# What is here.\n",
+        "Makefile": "# The files say it.\n\n# They say `what` they are.\n",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    read = {text.name.rpartition("/")[2]: text for text in map(words.comments_of, words.commented())}
+    assert read["a.py"].pieces[0] == "Of a value." and "what" not in " ".join(read["a.py"].pieces)
+    found = {name: words.faults(text) for name, text in read.items()}
+    assert [len(found[name]) for name in ("a.py", "lib.rs", "a.sh")] == [1, 1, 1]
+    assert "2 counted habits" in found["comments of Makefile"][0]
+    # A comment may be as long as its reason.
+    assert words.faults(a_page(" ".join(["word"] * 99), kind="comments")) == []
+
+
 def test_help_of_every_command_is_read() -> None:
     names = {text.name for text in words.of_help()}
     assert {"help", "help run", "help compare", "help link"} <= names and len(names) > 20
