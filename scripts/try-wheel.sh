@@ -1,19 +1,20 @@
 #!/usr/bin/env bash
-# Tries a wheel in an empty Debian: `pip install`, sim at once, then the one line that `streamgauge doctor` gives, then emu.
+# Tries a wheel in an empty Debian: `pip install`, sim at once, then the one line that `streamgauge doctor`
+# gives, then emu.
 #
 #   scripts/try-wheel.sh bookworm|trixie [WHEEL]      WHEEL is the one in dist/ otherwise
 #
-# As root, with debootstrap. The Debian is a folder under $TMPDIR (/tmp) with Python, its venv module and nothing else; it
-# is taken away at the end, however that comes, and so is what runs in it: it has mounts and processes of its own. The
-# network, the mirror and what pip and apt are told about either are this machine's. A line for each step says how long it
-# took, by the clock and of a processor; the exit status is 0 if all of them worked.
+# It needs root and debootstrap. The Debian is a folder below $TMPDIR (/tmp) with Python and its venv module.
+# It has its own mounts and processes, and all of it is removed at the end, in any case. It has this machine's
+# network, mirror and settings of pip and apt. A line for each step has its time, by the clock and of a
+# processor. The exit status is 0 if all steps worked.
 set -euo pipefail
 [ "${1:-}" = --inside ] || cd "$(dirname "$0")/.."
 
 say() { printf 'try-wheel: %s\n' "$*"; }
 fail() { printf 'try-wheel: %s\n' "$*" >&2; exit 1; }
 
-# Runs a step, and says how long it took. Its output is shown where it fails.
+# Runs a step, and prints its time. Its output is shown if it fails.
 step() { # words command...
     local words=$1 status=0 log=/tmp/step.log took
     local TIMEFORMAT='%1R s (processor: %1U s + %1S s)'
@@ -24,7 +25,7 @@ step() { # words command...
 }
 
 # --- inside ----------------------------------------------------------------------------------------------
-# The rest of this script runs as the first process of namespaces of its own, whose end is everybody's.
+# The rest of this script runs as the first process of its own namespaces. Its end is that of all processes in them.
 enter() { # root
     local root=$1 part
     mount --bind "$root" "$root"
@@ -48,7 +49,7 @@ enter() { # root
 
 inside() {
     umount --lazy /.outside && rmdir /.outside
-    # Where neither root nor anybody else is kept from reading it: servers and players run as nobody.
+    # In a folder that every user may read: servers and players have the user of least rights.
     local sg=/opt/streamgauge/bin/streamgauge
     step "python3 -m venv /opt/streamgauge" python3 -m venv /opt/streamgauge
     step "pip install the wheel" /opt/streamgauge/bin/pip install --quiet --no-cache-dir /root/*.whl
@@ -75,7 +76,25 @@ inside() {
     step "an ordinary user's first" su somebody -c "cd && bash $0 --inside $suite emu udp"
     streamed
     step "the report" "$sg" report runs
+    step "git" apt-get install -y -qq --no-install-recommends git
+    step "the steps of action.yml on two commits" act
+    grep 'action-steps: outputs' /tmp/step.log
     say "$suite: all steps worked"
+}
+
+# The steps of the action on a program with two commits. They are equal, so that nothing is worse: 0, or 2 without a verdict.
+act() {
+    local status=0
+    mkdir /srv/player && cd /srv/player
+    git init --quiet
+    git config user.name tester && git config user.email tester@localhost
+    cp /srv/action/action.yaml video.yaml
+    git add . && git commit --quiet --message first
+    echo "# Another build." >>video.yaml
+    git commit --quiet --all --message second
+    /opt/streamgauge/bin/python /srv/action/action-steps.py /srv/action/action.yml --input scenario=video.yaml \
+        --input base=HEAD~1 --input at-most=2 --input "wheel=$(ls /root/*.whl)" || status=$?
+    [ "$status" = 0 ] || [ "$status" = 2 ]
 }
 
 # A short trial of real video. An invalid one, of a busy machine, is a trial, and of one so short not every check can judge.
@@ -86,7 +105,7 @@ emu() { # transport
     [ "$status" -le 2 ]
 }
 
-# What the last step's trial was; an error if no video went through.
+# Prints the result of the last step's trial; an error if no video arrived.
 streamed() {
     sed -n '/^{/,$p' /tmp/step.log | python3 -c '
 import json, sys
@@ -110,14 +129,14 @@ case $suite in
     bookworm | trixie) ;;
     *) echo "usage: scripts/try-wheel.sh bookworm|trixie [WHEEL]" >&2; exit 2 ;;
 esac
-# What this machine says of ways out of it, for apt, pip and who else asks.
+# This machine's settings of proxies and mirrors, for apt, pip and others.
 mapfile -t kept < <(env | grep -iE '^(PIP_[A-Z_]*|(http|https|no|all)_proxy|SSL_CERT_FILE|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE)=' || true)
 if [ "${2:-}" = --enter ]; then
     enter "$3"
 fi
 [ "$(id -u)" = 0 ] || fail "run it as root: it makes and enters another Debian's root folder"
 command -v debootstrap >/dev/null || fail "debootstrap is missing; apt-get install debootstrap"
-wheel=${2:-$(ls dist/streamgauge-*.whl 2>/dev/null || true)}
+wheel=${2:-$(compgen -G "dist/streamgauge-*_$(uname -m).whl" || true)}
 [ -f "$wheel" ] || fail "no wheel, or several: 'make wheel' builds one in dist/, or name one"
 
 # shellcheck disable=SC1091
@@ -136,10 +155,12 @@ apt-config dump | grep -E '^Acquire::(Check-|http|https|ftp|Retries)' >"$root/et
 for file in /etc/resolv.conf /etc/hosts /etc/pip.conf /root/.pip/pip.conf /root/.config/pip/pip.conf /etc/ssl/certs/ca-certificates.crt; do
     [ ! -f "$file" ] || install -D -m 644 "$file" "$root$file"
 done
-# As images of containers have it: what is installed starts no service, for it would be one of the machine outside.
+# As in images of containers: an installed service is not started, as it would be one of the machine outside.
 printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
 chmod 755 "$root/usr/sbin/policy-rc.d"
 cp "$wheel" "$root/root/"
+mkdir "$root/srv/action"
+cp action.yml scripts/action-steps.py tests/newcomer/action.yaml "$root/srv/action/"
 install -m 755 "$0" "$root/usr/local/bin/try-wheel.sh"
 
 unshare --mount --propagation private --pid --fork --kill-child bash "$0" "$suite" --enter "$root"

@@ -1,16 +1,21 @@
 #!/usr/bin/env bash
 # Builds one wheel with everything inside: native module, streamgauge-engine with its BPF programs, catalogue, presets,
-# traces, what papers publish. It lands in dist/, for every CPython from 3.11 on and this machine's processor.
+# traces, published results. It is in dist/, for every CPython from 3.11 on.
 #
-#   scripts/wheel.sh              what this takes (Rust, clang, libelf's headers) is installed where it is missing, as root
+#   scripts/wheel.sh             for this machine's processor
+#   scripts/wheel.sh aarch64     for another one: x86_64, aarch64
 #
-# The wheel is built from a copy of what git would commit, under the release profile, and depends on nothing else: the same
+# As root it installs missing tools (Rust, clang, libelf's headers). For another processor it is built with zig (of PyPI), and
+# with rustup's standard library of that target, or else with Debian's Rust (scripts/cross.sh).
+#
+# The wheel is built from a copy of the files that git would commit, under the release profile, and of nothing else: the same
 # commit, compilers and maturin give the same bytes (SOURCE_DATE_EPOCH is the commit's date unless it is set).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/setup.sh
 . scripts/setup.sh functions
 
+machine=${1:-$(uname -m)}
 root=$PWD
 work=$root/target/wheel
 stage=$work/source
@@ -19,6 +24,10 @@ say() { printf 'wheel: %s\n' "$*"; }
 fail() { printf 'wheel: %s\n' "$*" >&2; exit 1; }
 
 [ "$(uname -s)" = Linux ] || fail "a wheel with streamgauge-engine is built on Linux alone"
+case $machine in
+    x86_64 | aarch64) ;;
+    *) fail "no wheel for $machine: the processors are x86_64 and aarch64" ;;
+esac
 
 # --- tools -----------------------------------------------------------------------------------------------
 missing=$(! command -v dpkg-query >/dev/null || missing_packages scripts/packages-debian-build.txt)
@@ -45,6 +54,19 @@ PY
     "$work/venv/bin/python" -m pip install --quiet --disable-pip-version-check -r "$work/requirements.txt"
 fi
 
+# Builds with cargo, for this machine or the other one.
+build_with=(cargo build)
+package_with=()
+built=$work/target/release
+if [ "$machine" != "$(uname -m)" ]; then
+    # shellcheck source=scripts/cross.sh
+    . scripts/cross.sh
+    cross_to "$machine"
+    build_with=("${cross_build[@]}")
+    package_with=("${cross_package[@]}")
+    built=$work/target/$machine-unknown-linux-gnu/release
+fi
+
 # --- the copy --------------------------------------------------------------------------------------------
 parts=(Cargo.toml Cargo.lock LICENSE NOTICE README.md catalogue crates pyproject.toml python)
 files() { # every file of `parts`, separated by zeros
@@ -57,13 +79,14 @@ files() { # every file of `parts`, separated by zeros
 }
 rm -rf "$stage"
 mkdir -p "$stage"
-# Times stay, so that Cargo sees what has not changed; a file that is deleted and not yet committed is passed over.
+# Times stay, so that Cargo sees the unchanged files. A file that is deleted and not yet committed is passed
+# over.
 files | while IFS= read -r -d '' file; do [ ! -e "$file" ] || printf '%s\0' "$file"; done |
     xargs -0 cp -p --no-dereference --parents -t "$stage"
 # In the tree a link, in the package the files.
 rm "$stage/python/streamgauge/catalogue"
 mv "$stage/catalogue" "$stage/python/streamgauge/catalogue"
-# Who may read them where they are installed is not what the builder's umask says.
+# The installed files' permissions do not depend on the builder's umask.
 chmod -R u=rwX,go=rX "$stage"
 
 # --- build -----------------------------------------------------------------------------------------------
@@ -80,10 +103,14 @@ export RUSTFLAGS="${RUSTFLAGS:-} --remap-path-prefix=$stage=/streamgauge --remap
 export CFLAGS="${CFLAGS:-} -ffile-prefix-map=$work=/streamgauge -ffile-prefix-map=$home/registry/src=/crates"
 
 say "building streamgauge-engine (the first time takes some minutes)"
-cargo build --release --locked --quiet --manifest-path "$stage/Cargo.toml" -p streamgauge-engine --features bpf
+"${build_with[@]}" --release --locked --quiet --manifest-path "$stage/Cargo.toml" -p streamgauge-engine --features bpf
 package=$stage/python/streamgauge
 mkdir -p "$package/_bin"
-strip -o "$package/_bin/streamgauge-engine" "$CARGO_TARGET_DIR/release/streamgauge-engine"
+if [ "$machine" = "$(uname -m)" ]; then
+    strip -o "$package/_bin/streamgauge-engine" "$built/streamgauge-engine"
+else # stripped by its linker
+    cp "$built/streamgauge-engine" "$package/_bin/streamgauge-engine"
+fi
 chmod 755 "$package/_bin/streamgauge-engine"
 git describe --always --abbrev=40 '--exclude=*' --dirty=+ >"$package/_bin/commit" 2>/dev/null || rm "$package/_bin/commit"
 
@@ -93,13 +120,13 @@ if [ "$(cat "$notice.of" 2>/dev/null)" != "$made_of" ]; then
     about=$work/tools/bin/cargo-about
     if [ ! -x "$about" ]; then
         say "building cargo-about, once (two minutes)"
-        # Without what holds for the programs inside.
+        # Without the flags for the programs inside.
         env -u RUSTFLAGS -u CFLAGS CARGO_TARGET_DIR="$work/tools/target" cargo install --quiet --locked \
             "cargo-about@$ABOUT" --features cli --root "$work/tools"
         rm -rf "$work/tools/target"
     fi
     say "collecting the licences of the crates inside"
-    # It reads all that Cargo.lock names, what other systems and tests need included, and asks nobody else.
+    # It reads every package of Cargo.lock, those of other systems and tests too, and needs no other source.
     cargo fetch --quiet --locked --manifest-path "$stage/Cargo.toml"
     "$about" generate --offline --locked --fail --manifest-path "$stage/Cargo.toml" --workspace \
         --features streamgauge-engine/bpf --config scripts/third-party/about.toml --output-file "$notice" \
@@ -110,12 +137,12 @@ cp "$notice" "$stage/"
 
 say "building the native module and packing"
 rm -rf "$work/out"
-(cd "$stage" && "$maturin" build --release --locked --quiet --auditwheel check --out "$work/out") 2>"$work/maturin.log" ||
+(cd "$stage" && "$maturin" build --release --locked --quiet --auditwheel check "${package_with[@]}" --out "$work/out") 2>"$work/maturin.log" ||
     { cat "$work/maturin.log" >&2; fail "the native module did not build"; }
 wheel=$(ls "$work/out"/*.whl)
 
 # The tag speaks of the native module alone; the engine may not need a newer glibc than it promises.
-glibc() { objdump -T "$1" | grep -o 'GLIBC_2\.[0-9]*' | sed 's/.*\.//' | sort -n | tail -n 1; }
+glibc() { readelf --version-info --wide "$1" | grep -o 'GLIBC_2\.[0-9]*' | sed 's/.*\.//' | sort -n | tail -n 1; }
 promised=$(sed -E 's/.*manylinux_2_([0-9]+)_.*/\1/' <<<"${wheel##*/}")
 needed=$(glibc "$package/_bin/streamgauge-engine")
 [ "$needed" -le "$promised" ] ||

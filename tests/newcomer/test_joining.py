@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,40 @@ def test_the_action_calls_the_program_with_options_that_it_has() -> None:
     # Each input is used, and each variable of the environment is an input or known to GitHub.
     text = (CHECKOUT / "action.yml").read_text("utf-8")
     assert all(f"inputs.{name}" in text for name in told["inputs"])
+
+
+def test_steps_of_an_action_run_in_their_order(tmp_path: Path) -> None:
+    """`scripts/try-wheel.sh` runs the project's own action by this script."""
+    (tmp_path / "action.yml").write_text(
+        """
+inputs: {word: {default: one}, other: {default: ""}}
+runs:
+  using: composite
+  steps:
+    - uses: actions/checkout@v4
+    - {run: 'echo "said=$WORD" >>"$GITHUB_OUTPUT"', env: {WORD: '${{ inputs.other || inputs.word }}'}}
+    - {name: Fail, run: "false | true"}
+    - {run: "echo never"}
+""",
+        "utf-8",
+    )
+    command = [sys.executable, str(CHECKOUT / "scripts" / "action-steps.py"), "action.yml"]
+
+    def run(*options: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*command, *options], cwd=tmp_path, capture_output=True, text=True, encoding="utf-8", check=False
+        )
+
+    done = run("--input", "word=two")
+    assert done.returncode == 1 and "never" not in done.stdout
+    assert [line.removeprefix("action-steps: ") for line in done.stdout.splitlines()] == [
+        "left out: actions/checkout@v4",
+        'echo "said=$WORD" >>"$GITHUB_OUTPUT"',
+        "Fail",
+        "Fail: status 1",
+        "outputs: said=two",
+    ]
+    assert "outputs: said=three" in run("--input", "other=three").stdout
 
 
 def test_issue_forms_ask_for_what_a_report_needs() -> None:

@@ -92,6 +92,26 @@ def test_no_folder_of_the_building_machine_is_named(inside: zipfile.ZipFile) -> 
             assert os.fsencode(folder) not in held, f"{name} names {folder}"
 
 
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="built for aarch64 from x86-64")
+def test_a_wheel_for_another_processor_gives_the_same_trials() -> None:
+    made = subprocess.run(
+        ["make", "wheel", "MACHINE=aarch64"], cwd=CHECKOUT, capture_output=True, text=True, check=False
+    )
+    assert made.returncode == 0, made.stderr
+    (name,) = re.findall(r"^wheel: (dist/streamgauge-\S+-manylinux_2_34_aarch64\.whl) ", made.stdout, re.M)
+    engine = zipfile.ZipFile(CHECKOUT / name).read("streamgauge/_bin/streamgauge-engine")
+    assert engine[:4] == b"\x7fELF" and engine[18] == 0xB7  # EM_AARCH64
+    done = subprocess.run(
+        ["scripts/try-foreign-wheel.sh", "aarch64", name],
+        cwd=CHECKOUT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    assert "aarch64: that trial has the digest" in done.stdout and "all steps worked" in done.stdout
+
+
 @pytest.mark.parametrize("suite", ["bookworm", "trixie"])
 def test_an_empty_debian_runs_sim_at_once_and_emu_after_one_line(wheel: Path, suite: str) -> None:
     if os.geteuid() != 0 or shutil.which("debootstrap") is None:
