@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import streamgauge
+from streamgauge.claims.declaration import Metric
 from streamgauge.claims.dimension import JSON_UNITS, UNITS
 from streamgauge.claims.functions import DESCRIBED, FORMS, MANY, Function
-from streamgauge.claims.names import METRICS, MetricName
+from streamgauge.claims.names import METRICS, fed_by
 from streamgauge.cli.app import command
 from streamgauge.cli.systems import _json as system_as_json
 from streamgauge.record.columns import COLUMNS
@@ -230,7 +231,7 @@ def presets() -> str:
 
 
 # --- metrics and events -------------------------------------------------------------------------------------
-def _unit(one: MetricName) -> str:
+def _unit(one: Metric) -> str:
     return JSON_UNITS.get(one.dimension, (str(one.dimension), 1.0))[0] or "number"
 
 
@@ -257,7 +258,7 @@ def metrics() -> str:
 def events() -> str:
     """Returns every event that metrics are measured from."""
     rows = [
-        (code(one.name), code(one.unit), one.says, ", ".join(map(code, one.feeds)), one.absence)
+        (code(one.name), code(one.unit), one.says, ", ".join(map(code, fed_by(one.name))), one.absence)
         for one in MEASURED.values()
     ]
     return (
@@ -329,7 +330,38 @@ def blocks() -> dict[str, str]:
         "packets-columns": _columns(PACKETS),
         "events-columns": _columns(EVENTS),
         "metrics-columns": _columns(METRICS_FILE),
+        **{f"metrics-{section or 'flow'}": _formulas(section) for section in _SECTIONS},
+        **{
+            f"events-{group}": _events(group)
+            for group in dict.fromkeys(one.slug for one in MEASURED.values())
+        },
     }
+
+
+_SECTIONS = tuple(dict.fromkeys(["", *(metric.section for metric in METRICS.values())]))
+"""Tables of docs/metrics.md; the metrics of flows have no name."""
+_UNITS = {"bps": "bit/s", "percent": "%", "packets_per_s": "packets/s", "bytes_per_packet": "bytes"}
+
+
+def _formulas(section: str) -> str:
+    """Returns a table of metrics; that of bottlenecks has those that flows have as well."""
+    rows = []
+    for one in METRICS.values():
+        if one.section == section or (section == "bottleneck" and not one.section and "stage" in one.of):
+            unit = _unit(one)
+            name = f"`{one.name}`{f' ({one.number})' if one.number else ''}"
+            rows.append((name, _UNITS.get(unit, unit), one.formula, ", ".join(map(code, one.keys))))
+    return table(("name", "unit", "formula", "JSON"), rows)
+
+
+def _events(group: str) -> str:
+    """Returns a group's table of docs/player-events.md."""
+    rows = [
+        (code(one.name), one.unit, one.says, ", ".join(map(code, fed_by(one.name))), one.absence)
+        for one in MEASURED.values()
+        if one.slug == group
+    ]
+    return table(("event", "unit", "time and value", "metrics", "without it"), rows)
 
 
 def _examples(examples: Iterable[str]) -> str:

@@ -15,20 +15,26 @@ import time
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
 from streamgauge.campaign.stored import SCHEMA
 from streamgauge.checks.readings import READING, Number
-from streamgauge.metrics.result import VERSION as METRICS
+from streamgauge.metrics.result import measured_by
 
 __all__ = ["FILE", "Index", "IndexedTrial", "listed_but_gone"]
 
 FILE: Final = "index.sqlite"
-_VERSION: Final = zlib.crc32(f"2 {SCHEMA} {METRICS} {READING}".encode()) & 0x7FFFFFFF
-"""Changes with the metrics or the leaves that checks read of them: then all trials are read anew."""
 _WRITE_EVERY_S: Final = 1.0
+
+
+@cache
+def _version() -> int:
+    """Returns a number that changes with the metrics or the leaves that checks read of them: then all trials
+    are read anew."""
+    return zlib.crc32(f"2 {SCHEMA} {measured_by()} {READING}".encode()) & 0x7FFFFFFF
 
 
 @dataclass(frozen=True)
@@ -83,13 +89,13 @@ class Index:
         # A row that a loss of power takes is only read anew.
         connection.execute("pragma synchronous = off")
         (version,) = connection.execute("pragma user_version").fetchone()
-        if version != _VERSION:
+        if version != _version():
             connection.execute("begin immediate")
             connection.execute("drop table if exists trials")
             connection.execute(
                 "create table trials (place text primary key, mtime_ns integer, size integer, trial text)"
             )
-            connection.execute(f"pragma user_version = {_VERSION}")
+            connection.execute(f"pragma user_version = {_version()}")
             connection.execute("commit")
         rows = connection.execute("select place, mtime_ns, size, trial from trials")
         self._rows = {place: (mtime_ns, size, trial) for place, mtime_ns, size, trial in rows}

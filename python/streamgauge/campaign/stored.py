@@ -21,7 +21,7 @@ from streamgauge import _native
 from streamgauge.campaign import stored_json
 from streamgauge.campaign.layout import sweep
 from streamgauge.claims.dimension import CANONICAL_UNITS, NUMBER
-from streamgauge.claims.names import METRICS, is_event
+from streamgauge.claims.names import METRICS, is_event, is_known, named
 from streamgauge.errors import RecordError
 from streamgauge.metrics.frame import FlowInfo, StageInfo
 from streamgauge.metrics.grid import Floats, Grid
@@ -73,12 +73,14 @@ def has_metrics(directory: Path) -> bool:
 
 def load_metrics(directory: Path, measure: Mapping[str, Any]) -> TrialMetrics | None:
     """Reads them back, to the last bit; ``None`` if there are none, or they have another ``measure``, or an
-    older version and the trial's packets and events exist for a new measurement."""
+    older version, or are by other installed packages, and the trial's packets and events exist for a new
+    measurement."""
     found = _read(directory)
     if found is None or found[1] != measure:
         return None
     metrics = found[0]
-    if metrics.version < VERSION and all((directory / name).exists() for name in (PACKETS, EVENTS)):
+    is_old = metrics.version < VERSION or metrics.packages != METRICS.packages()
+    if is_old and all((directory / name).exists() for name in (PACKETS, EVENTS)):
         return None
     return metrics
 
@@ -152,17 +154,18 @@ def _table(metrics: TrialMetrics) -> tuple[list[_Row], npt.NDArray[np.float64]]:
             arrays.append(values)
         return found
 
-    named: list[tuple[str | None, str | None, str, Series]] = []
+    over_time: list[tuple[str | None, str | None, str, Series]] = []
     subjects: list[tuple[str | None, str | None, Measured]] = [
         *((name, None, flow) for name, flow in metrics.flows.items()),
         *((None, name, stage) for name, stage in metrics.stages.items()),
     ]
     for flow, stage, measured in subjects:
-        named += [(flow, stage, name, series) for name, series in measured.series.items()]
+        over_time += [(flow, stage, name, series) for name, series in measured.series.items()]
+    over_time += [(None, None, name, series) for name, series in metrics.whole.series.items()]
     of_trial = metrics.series("jain")
     listed = [
         (flow, stage, name, (place(one.numerator), place(one.denominator), place(one.low), place(one.high)))
-        for flow, stage, name, one in [*named, (None, None, "jain", of_trial)]
+        for flow, stage, name, one in [*over_time, (None, None, "jain", of_trial)]
     ]
     samples = len(metrics.grid)
     if any(len(values) != samples for values in arrays):
@@ -177,7 +180,7 @@ def _table(metrics: TrialMetrics) -> tuple[list[_Row], npt.NDArray[np.float64]]:
     # As `TrialMetrics.value` has it: a number of the window takes precedence over the series of that name.
     scalars = {
         (flow, stage, name): scalar
-        for flow, stage, measured in subjects
+        for flow, stage, measured in [*subjects, (None, None, metrics.whole)]
         for name, scalar in measured.scalars.items()
     }
     rows: list[_Row] = []
@@ -230,8 +233,7 @@ def _known(value: float | None) -> float | None:
 
 @cache
 def _unit(metric: str) -> str:
-    named = METRICS.get(metric)
-    dimension = NUMBER if named is None else named.dimension
+    dimension = named(metric).dimension if is_known(metric) else NUMBER
     return CANONICAL_UNITS.get(dimension, str(dimension))
 
 
@@ -274,7 +276,16 @@ def _about(metrics: TrialMetrics, measure: Mapping[str, Any]) -> dict[str, Any]:
         },
         "jain": _number_out(metrics.jain),
         "jain_flows": list(metrics.jain_flows),
+        **_about_packages(metrics),
     }
+
+
+def _about_packages(metrics: TrialMetrics) -> dict[str, Any]:
+    """Returns the parts that only metrics of other packages have."""
+    found: dict[str, Any] = {"packages": list(metrics.packages)} if metrics.packages else {}
+    if metrics.whole.scalars:
+        found["whole"] = _scalars_out(metrics.whole.scalars)
+    return found
 
 
 def _number_out(value: float | None) -> float | str | None:
@@ -308,6 +319,7 @@ def _metrics_in(
 ) -> tuple[TrialMetrics, Mapping[str, Any]]:
     flows: dict[str, dict[str, Series]] = {name: {} for name in about["flows"]}
     stages: dict[str, dict[str, Series]] = {name: {} for name in about["stages"]}
+    whole: dict[str, Series] = {}
     jain_samples: Floats = np.empty(0)
     for flow, stage, metric, (over, under, low, high) in rows:
         if over is None:
@@ -322,8 +334,10 @@ def _metrics_in(
             flows[flow][metric] = series
         elif stage is not None:
             stages[stage][metric] = series
-        else:
+        elif metric == "jain":
             jain_samples = series.numerator
+        else:
+            whole[metric] = series
     grid = about["grid"]
     metrics = TrialMetrics(
         scenario=about["scenario"],
@@ -350,6 +364,8 @@ def _metrics_in(
         jain=float("nan" if about["jain"] is None else about["jain"]),
         jain_samples=jain_samples,
         jain_flows=tuple(about["jain_flows"]),
+        whole=Measured(whole, _scalars_in(about.get("whole", {}))),
+        packages=tuple(about.get("packages", ())),
         version=about.get("version", 1),
     )
     return metrics, about["measure"]

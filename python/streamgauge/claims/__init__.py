@@ -4,15 +4,16 @@ It judges nothing and reads no record, and a scenario can therefore hold claims:
 them, `streamgauge.metrics` computes their metrics.
 """
 
+from streamgauge.claims.declaration import Metric
 from streamgauge.claims.expression import Expression, ExpressionError, parse, parse_value
-from streamgauge.claims.names import METRICS, MetricName
+from streamgauge.claims.names import METRICS
 from streamgauge.claims.syntax import call, jain, mean, metric, quantity
 
 __all__ = [
     "METRICS",
     "Expression",
     "ExpressionError",
-    "MetricName",
+    "Metric",
     "call",
     "jain",
     "mean",

@@ -9,7 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from streamgauge.claims.dimension import NUMBER, PERCENT, RATE, TIME, UNITS, Dimension
+from streamgauge.claims.declaration import ComparedBy, Margin, Metric, MetricSide
+from streamgauge.claims.dimension import NUMBER, PERCENT, RATE, UNITS, Dimension
+from streamgauge.claims.names import METRICS
+from streamgauge.errors import CannotRunError
 from streamgauge.metrics.frame import FlowInfo
 
 __all__ = [
@@ -24,27 +27,12 @@ __all__ = [
     "take_from",
 ]
 
-MetricSide = Literal["viewer", "flow", "neighbour"]
 SIDES: dict[MetricSide, str] = {
     "viewer": "for the viewer",
     "flow": "for the flow",
     "neighbour": "for its neighbours",
 }
 """Each side in words."""
-
-
-@dataclass(frozen=True)
-class Margin:
-    """Values this near one another are practically equal: by the absolute margin, or by that share of the
-    baseline's, whichever is more."""
-
-    absolute: float = 0.0
-    """In canonical units."""
-    relative: float = 0.0
-
-    def about(self, baseline: float) -> float:
-        """Returns the margin beside a baseline's value, in canonical units."""
-        return max(self.absolute, self.relative * abs(baseline))
 
 
 @dataclass(frozen=True)
@@ -67,99 +55,66 @@ class ComparedMetric:
     on_request: bool = False
     """Whether it is compared only where it is asked for by name."""
 
-    @property
-    def signed(self) -> bool:
-        """Returns whether it can be below zero."""
-        return self.name in ("harm", "qoe_lin")
+    signed: bool = False
+    """Whether it can be below zero."""
+    rank: int = 0
+    """Its place among those of its side."""
 
 
-def _table(*rows: ComparedMetric) -> dict[str, ComparedMetric]:
-    return {row.name: row for row in rows}
+_SHOWN_RATE = ComparedMetric(
+    "shown_rate",
+    "bit rate seen",
+    "Bit rate of the pictures shown, over the time that they were asked for",
+    "viewer",
+    RATE,
+    "more",
+    Margin(relative=0.05),
+    "shown_rate",
+    "frames_lost",
+    on_request=True,
+    rank=80,
+)
+"""The one that is no metric: see `streamgauge.compare.shown`."""
 
 
-COMPARED: dict[str, ComparedMetric] = _table(
-    ComparedMetric(
-        "frozen_share", "time frozen", "Share of the time with a frozen picture", "viewer",
-        PERCENT, "less", Margin(absolute=0.01), "frozen_share",
-    ),
-    ComparedMetric(
-        "rebuffer_ratio", "time stalled", "Share of the time spent stalled", "viewer", PERCENT, "less",
-        Margin(absolute=0.01), "rebuffer_ratio", "frozen_share",
-    ),
-    ComparedMetric(
-        "qoe_lin", "QoE", "QoE, linear, as a bit rate", "viewer", RATE, "more",
-        Margin(absolute=50e3, relative=0.05), "qoe_lin",
-    ),
-    ComparedMetric(
-        "level", "bit rate shown", "Bit rate of the level played", "viewer", RATE, "more",
-        Margin(relative=0.05), "level", "qoe_lin",
-    ),
-    ComparedMetric(
-        "level_changes", "changes of level", "Changes of level", "viewer", NUMBER, "less",
-        Margin(absolute=1.0, relative=0.05), "level_changes", "qoe_lin",
-    ),
-    ComparedMetric(
-        "frames_lost", "frames lost", "Frames that were due and not shown", "viewer", PERCENT, "less",
-        Margin(absolute=0.01), "frames_lost",
-    ),
-    ComparedMetric(
-        "frames_shown", "frames shown", "Frames shown", "viewer", NUMBER, "more",
-        Margin(relative=0.01), "frames_shown", "frames_lost",
-    ),
-    ComparedMetric(
-        "shown_rate", "bit rate seen",
-        "Bit rate of the pictures shown, over the time that they were asked for", "viewer", RATE, "more",
-        Margin(relative=0.05), "shown_rate", "frames_lost", on_request=True,
-    ),
-    ComparedMetric(
-        "startup_delay", "start-up delay", "Start-up delay", "viewer", TIME, "less",
-        Margin(absolute=0.1), "startup_delay",
-    ),
-    ComparedMetric(
-        "live_latency", "latency to live", "Latency to live", "viewer", TIME, "less",
-        Margin(absolute=0.1, relative=0.05), "live_latency",
-    ),
-    ComparedMetric(
-        "completion_time", "completion time", "Completion time of transfers", "viewer", TIME, "less",
-        Margin(relative=0.05), "completion_time",
-    ),
-    ComparedMetric(
-        "goodput", "goodput", "Goodput", "flow", RATE, "more",
-        Margin(relative=0.05), "goodput",
-    ),
-    ComparedMetric(
-        "path_delay_p95", "95th percentile of delay",
-        "95th percentile of the one-way delay of the packets that arrived", "flow",
-        TIME, "less", Margin(absolute=0.005, relative=0.05), "path_delay_p95",
-    ),
-    ComparedMetric(
-        "loss", "loss", "Loss", "flow", PERCENT, "less",
-        Margin(absolute=0.002), "loss",
-    ),
-    ComparedMetric(
-        "rate_variation", "rate variation", "Variation of the received rate over seconds", "flow",
-        NUMBER, "less", Margin(absolute=0.05), "rate_variation",
-    ),
-    ComparedMetric(
-        "harm", "harm to neighbours", "Harm to its neighbours' goodput", "neighbour", PERCENT, "less",
-        Margin(absolute=0.02), "goodput",
-    ),
-    ComparedMetric(
-        "neighbour_share", "neighbours' fair share", "Neighbours' share of their max-min fair allocation",
-        "neighbour", PERCENT, "more", Margin(absolute=0.02), "max_min_share",
-    ),
-    ComparedMetric(
-        "neighbour_delay", "neighbours' queueing delay", "Queueing delay of its neighbours", "neighbour",
-        TIME, "less", Margin(absolute=0.005, relative=0.05), "queue_delay",
-    ),
-    ComparedMetric(
-        "jain", "Jain's index", "Jain's index", "neighbour", NUMBER, "more",
-        Margin(absolute=0.02), "jain",
-    ),
-)  # fmt: skip
-"""By name, in the order of tables: the first of the viewer's that all subjects have decides first."""
+def _compared(metric: Metric, one: ComparedBy) -> ComparedMetric:
+    better = one.better or metric.better
+    assert better, "its declaration is checked"
+    return ComparedMetric(
+        name=one.name or metric.name,
+        short=one.short,
+        title=one.title or metric.title,
+        side=one.side,
+        dimension=metric.dimension if one.dimension is None else one.dimension,
+        better=better,
+        margin=one.margin,
+        reads=metric.name,
+        said_by=one.covered_by,
+        on_request=one.on_request,
+        signed=metric.signed if one.signed is None else one.signed,
+        rank=one.rank,
+    )
 
-_OF_TRIAL = "jain"
+
+def _table() -> dict[str, ComparedMetric]:
+    found = [_compared(metric, one) for metric in METRICS.values() for one in metric.compared]
+    sides = list(SIDES)
+    found = sorted([*found, _SHOWN_RATE], key=lambda one: (sides.index(one.side), one.rank))
+    table = {one.name: one for one in found}
+    for one in found:
+        if table[one.name] is not one:
+            package = METRICS.package_of(table[one.name].reads) or METRICS.package_of(one.reads)
+            raise CannotRunError(
+                f"package {package}: two compared metrics are called '{one.name}'. Give one of them another "
+                "`name=` in its ComparedBy."
+            )
+    return table
+
+
+COMPARED: dict[str, ComparedMetric] = _table()
+"""By name, in the order of tables: the first of the viewer's that all subjects have decides first. Each
+metric declares how it is compared."""
+
 _TOLD_LOSS = 0.001
 """Lower losses are not shown beside a delay."""
 
@@ -200,8 +155,8 @@ def take_from(value: Value, flows: Mapping[str, FlowInfo], *, flow: str | None =
     for metric in COMPARED.values():
         if metric.name == "harm":
             continue
-        if metric.reads == _OF_TRIAL:
-            read = value(_OF_TRIAL, "") if others else math.nan
+        if metric.reads in METRICS and METRICS[metric.reads].of == "trial":
+            read = value(metric.reads, "") if others else math.nan
         else:
             read = _mean(
                 [value(metric.reads, name) for name in (others if metric.side == "neighbour" else mine)]

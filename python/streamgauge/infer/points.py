@@ -23,7 +23,7 @@ from streamgauge.campaign.trial import disk_errors
 from streamgauge.checks import Leaves, Number, TrialReadings, leaves_of
 from streamgauge.checks.readings import READING
 from streamgauge.infer.unknowns import Unknowns
-from streamgauge.metrics.result import VERSION as METRICS
+from streamgauge.metrics.result import measured_by
 from streamgauge.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -225,7 +225,7 @@ def _jobs_of(same: _Same, out: Path, seeds: tuple[int, ...], count: int) -> tupl
     for seed in wanted:
         (job,) = jobs_for(scenario, "sim", out, first_seed=seed, repeat=1)
         # Metrics are measured as `measure` has it, which decides nothing of the trial itself.
-        digest = hashlib.blake2b(f"{job.key} {measure} {METRICS} {READING}".encode(), digest_size=16)
+        digest = hashlib.blake2b(f"{job.key} {measure} {measured_by()} {READING}".encode(), digest_size=16)
         key = digest.hexdigest()
         folder = f"{scenario.id} {key[:8]}"
         made.append(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
+from streamgauge.claims.declaration import Metric
+from streamgauge.claims.dimension import RATE, TIME
 from streamgauge.metrics.course import Spans
 from streamgauge.metrics.frame import DOWN, PROBE, RTCP, SIGNALLING, Trial
 from streamgauge.metrics.grid import SECOND_NS, Floats, Ints
+from streamgauge.metrics.rates import sent_bits
+from streamgauge.metrics.result import Measured, Series
 
 PAUSE_S = 1.0
 """A longer gap between two packets is a pause, unless most gaps of that flow are as long."""
@@ -34,7 +36,7 @@ def own_packets(trial: Trial) -> tuple[Ints, ...]:
 
 def own_times(trial: Trial) -> tuple[Ints, ...]:
     """Returns for each flow the times at which its own packets (`own_packets`) are offered, ns."""
-    return tuple(trial.offered[DOWN].times_ns[mine] for mine in own_packets(trial))
+    return tuple(trial.offered[DOWN].times_ns[mine] for mine in trial.once(own_packets))
 
 
 def transmission_s(own: Ints) -> float | None:
@@ -46,12 +48,13 @@ def transmission_s(own: Ints) -> float | None:
     return float(own[-1] - own[0]) / SECOND_NS if len(own) > 1 else None
 
 
-def sending_seconds(trial: Trial, own: Sequence[Ints]) -> Floats:
+def sending_seconds(trial: Trial) -> Floats:
     """Returns how long each flow sends payload of its own (`own_times`) in each sample, in s, [flow, sample].
 
     A run of n packets without a pause takes n times its mean gap, which makes its bits over that time the
     sending rate; a single packet takes none.
     """
+    own = trial.once(own_times)
     return np.array([_runs(times).seconds(trial.grid) for times in own]).reshape(-1, len(trial.grid))
 
 
@@ -71,3 +74,72 @@ def _runs(times_ns: Ints) -> Spans:
     several = count > 0
     begin = times_ns[first][several]
     return Spans(begin, begin + np.rint(taken[several]).astype(np.int64))
+
+
+def sending(trial: Trial, flow: int) -> Measured:
+    """Returns when a flow sends: for how long, at which rate, from when and until when."""
+    offered, own = trial.offered[DOWN], trial.once(own_times)[flow]
+    seconds, sent = trial.row(sending_seconds, flow), offered.of(flow)
+    return Measured(
+        {"sending_time": Series(seconds), "sending_rate": Series(trial.row(sent_bits, flow), seconds)},
+        {
+            "transmission_time": transmission_s(own),
+            "start": float(offered.times_ns[sent[0]]) / SECOND_NS if len(sent) else None,
+            "end": float(own[-1]) / SECOND_NS if len(own) else None,
+        },
+    )
+
+
+METRICS = (
+    Metric(
+        "sending_time",
+        TIME,
+        "flow",
+        "Time sending",
+        formula="time in which the flow sends payload of its own, without pauses; see below",
+        flow=sending,
+        number="M7",
+        json="sending_s",
+    ),
+    Metric(
+        "sending_rate",
+        RATE,
+        "flow",
+        "Rate while sending",
+        formula="bits offered / `sending_time`",
+        flow=sending,
+        number="M7",
+        json="sending_bps",
+    ),
+    Metric(
+        "transmission_time",
+        TIME,
+        "flow",
+        "From the first packet to the last",
+        formula=(
+            "from the first packet of the flow's own to the last, pauses included, regardless of the "
+            "window; bytes received over this time are a clip's average bandwidth (M11)"
+        ),
+        flow=sending,
+        number="M20",
+        json="transmission_s",
+    ),
+    Metric(
+        "start",
+        TIME,
+        "flow",
+        "First packet",
+        formula="time of the first packet",
+        flow=sending,
+        number="M7",
+    ),
+    Metric(
+        "end",
+        TIME,
+        "flow",
+        "Last packet of its own",
+        formula="time of the last packet of the flow's own",
+        flow=sending,
+        number="M22",
+    ),
+)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
+from streamgauge.claims.declaration import Metric
+from streamgauge.claims.dimension import PERCENT, RATE, TIME
+from streamgauge.metrics.activity import own_times, sending
 from streamgauge.metrics.frame import DOWN, Trial
-from streamgauge.metrics.grid import SECOND_NS, Ints
+from streamgauge.metrics.grid import SECOND_NS
 from streamgauge.metrics.passage import Passage
 
-__all__ = ["buffering_phases", "buffering_rates", "buffering_times"]
+__all__ = ["METRICS", "buffering", "buffering_phases", "buffering_rates", "buffering_times"]
 
 BUFFERING_S = 80
 """From a flow's first packet, in which it fills its buffer."""
@@ -20,19 +23,15 @@ STEADY_S = 100
 """From a flow's first packet, after which it has settled."""
 
 
-def buffering_rates(trial: Trial, own: Sequence[Ints]) -> list[dict[str, float | None]]:
+def buffering_rates(trial: Trial) -> list[dict[str, float | None]]:
     """Returns for each flow its buffering rate and its steady rate, bit/s, as received.
 
     The first is the highest mean over 10 s of its first 80 s, here from each second on; the other the mean
     from 100 s to its end (Chung, Claypool and Zhu, section V-D; it is not stated whether intervals of 10 s
     overlap). Counted from the first to the last packet of the flow's own that is offered, in any measurement
     window. None for a ping, and for a flow or a rest shorter than 10 s.
-
-    Args:
-        trial: the trial.
-        own: when each flow's own packets are offered (`streamgauge.metrics.activity.own_times`).
     """
-    delivered = trial.delivered[DOWN]
+    delivered, own = trial.delivered[DOWN], trial.once(own_times)
     bits = delivered.bits(trial.bytes_column)
     found: list[dict[str, float | None]] = []
     for row, flow in enumerate(trial.flows):
@@ -106,3 +105,119 @@ def _bits_between(trial: Trial, passage: Passage, flow: int, begin_s: float, end
     times = passage.times_ns[mine]
     inside = (times >= begin_s * SECOND_NS) & (times < end_s * SECOND_NS)
     return float(passage.bits(trial.bytes_column)[mine][inside].sum())
+
+
+def buffering(trial: Trial, flow: int) -> dict[str, float | None]:
+    """Returns everything about a flow's buffer by its packets and the start of play."""
+    times, end_s = buffering_times(trial, flow), trial.once(sending, flow).scalars["end"]
+    return trial.once(buffering_rates)[flow] | times | buffering_phases(trial, flow, times, end_s)
+
+
+METRICS = (
+    Metric(
+        "buffering_start",
+        TIME,
+        "flow",
+        "When its player asked to play",
+        formula="time of the player's request to play; see below",
+        flow=buffering,
+        number="M21",
+        reads=("playout_start",),
+    ),
+    Metric(
+        "buffering_end",
+        TIME,
+        "flow",
+        "When its player's buffer was full",
+        formula="time of the full buffer; see below",
+        flow=buffering,
+        number="M21",
+        reads=("playout_start",),
+    ),
+    Metric(
+        "filling_time",
+        TIME,
+        "flow",
+        "Time to fill the buffer",
+        formula="from `buffering_start` to `buffering_end`",
+        flow=buffering,
+        number="M22",
+        reads=("playout_start",),
+        json="filling_s",
+    ),
+    Metric(
+        "filling_rate",
+        RATE,
+        "flow",
+        "Receiver rate until the buffer is full",
+        formula="bits delivered in this time / `filling_time`",
+        flow=buffering,
+        number="M22",
+        reads=("playout_start",),
+        json="filling_bps",
+    ),
+    Metric(
+        "filling_loss",
+        PERCENT,
+        "flow",
+        "Loss until the buffer is full",
+        formula="100 · bits lost in this time / bits offered",
+        flow=buffering,
+        number="M22",
+        better="less",
+        reads=("playout_start",),
+    ),
+    Metric(
+        "playing_time",
+        TIME,
+        "flow",
+        "Time from the full buffer to the last packet",
+        formula="from `buffering_end` to `end`",
+        flow=buffering,
+        number="M22",
+        reads=("playout_start",),
+        json="playing_s",
+    ),
+    Metric(
+        "playing_rate",
+        RATE,
+        "flow",
+        "Receiver rate once the buffer is full",
+        formula="bits delivered in this time / `playing_time`",
+        flow=buffering,
+        number="M22",
+        reads=("playout_start",),
+        json="playing_bps",
+    ),
+    Metric(
+        "playing_loss",
+        PERCENT,
+        "flow",
+        "Loss once the buffer is full",
+        formula="100 · bits lost in this time / bits offered",
+        flow=buffering,
+        number="M22",
+        better="less",
+        reads=("playout_start",),
+    ),
+    Metric(
+        "buffering_rate",
+        RATE,
+        "flow",
+        "Receiver rate while the buffer fills",
+        formula="highest receiver rate of 10 s in the first 80 s; see below",
+        flow=buffering,
+        number="M14",
+        json="buffering_bps",
+    ),
+    Metric(
+        "steady_rate",
+        RATE,
+        "flow",
+        "Receiver rate once it has settled",
+        formula="mean receiver rate from 100 s to the flow's end; see below",
+        flow=buffering,
+        number="M14",
+        json="steady_bps",
+    ),
+)

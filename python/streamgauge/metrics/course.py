@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from streamgauge.metrics.grid import SECOND_NS, Floats, Grid, Ints, Mask, differences
+from streamgauge.metrics.passage import Samples
 from streamgauge.metrics.reported import EventSeries
 from streamgauge.metrics.result import Series
 
@@ -140,3 +141,9 @@ def stepped(
     firsts = np.flatnonzero(order < len(starts))
     low, high = np.fmin.reduceat(everything, firsts), np.fmax.reduceat(everything, firsts)
     return Series(differences(total), differences(held_ns) / SECOND_NS, low, high)
+
+
+def averaged(samples: Samples, scale: float = 1.0) -> Series:
+    """Returns the mean of one flow's observed values, with their extremes; `scale` is the canonical units in
+    one of theirs."""
+    return Series(scale * samples.total, samples.count, scale * samples.low, scale * samples.high)

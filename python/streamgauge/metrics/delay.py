@@ -8,10 +8,14 @@ from typing import Literal
 
 import numpy as np
 
+from streamgauge.claims.declaration import ComparedBy, Margin, Metric
+from streamgauge.claims.dimension import TIME
+from streamgauge.metrics.course import averaged
 from streamgauge.metrics.frame import DOWN, PROBE, UP, Trial
 from streamgauge.metrics.grid import SECOND_NS, Floats, Ints, Mask
 from streamgauge.metrics.order import percentile
 from streamgauge.metrics.passage import HIDDEN, NEVER, Instants, Passage, Samples
+from streamgauge.metrics.result import Measured, Series
 
 _FEW = 8
 """Flows."""
@@ -61,7 +65,7 @@ def one_way(trial: Trial, direction: int = DOWN) -> Samples:
 
     Every delivered packet of every flow; hosts' own time is not in it.
     """
-    return PathDelays.of(trial, direction).samples()
+    return (trial.once(_delays_down) if direction == DOWN else PathDelays.of(trial, direction)).samples()
 
 
 def probe_rtt(trial: Trial) -> Samples:
@@ -109,14 +113,15 @@ def reported_rtt(trial: Trial) -> Samples:
 DelaySource = Literal["probe", "event", "path"]
 
 
-def round_trips(trial: Trial, down: Samples) -> list[tuple[Samples, DelaySource | None]]:
-    """Returns M10 of each flow, per sample, in s, with its source; `down` is `one_way` of the trial.
+def round_trips(trial: Trial) -> list[tuple[Samples, DelaySource | None]]:
+    """Returns M10 of each flow, per sample, in s, with its source.
 
     ``probe``: its echo packets in the record; ``event``: its machine's ``rtt`` reports; ``path``: for a flow
     with packets both ways, its mean delay down plus its mean delay up in each sample, weighted by the packets
     down (the network's part of the RTT; hosts' time is not in it). None if it has none of these.
     """
-    probes, reported, up = probe_rtt(trial), reported_rtt(trial), one_way(trial, UP)
+    probes, reported = probe_rtt(trial), reported_rtt(trial)
+    down, up = trial.once(one_way), one_way(trial, UP)
     return [
         _best(probes.of(flow), reported.of(flow), down.of(flow), up.of(flow))
         for flow in range(len(trial.flows))
@@ -138,3 +143,76 @@ def _best(
         back = np.where(up.count > 0, up.total / up.count, usual)
     low, high = down.low + np.fmin(up.low, usual), down.high + np.fmax(up.high, usual)
     return Samples(down.total + back * down.count, down.count, low, high), "path"
+
+
+def _delays_down(trial: Trial) -> PathDelays:
+    return PathDelays.of(trial)
+
+
+def _percentiles(trial: Trial) -> list[float | None]:
+    return trial.once(_delays_down).percentiles(95)
+
+
+def round_trip(trial: Trial, flow: int) -> tuple[Series, DelaySource | None]:
+    """Returns M10 of a flow, with its source."""
+    samples, source = trial.once(round_trips)[flow]
+    return averaged(samples), source
+
+
+def delays(trial: Trial, flow: int) -> Measured:
+    """Returns a flow's delay through the path, and its round trip if there is a source of it."""
+    found = {"path_delay": averaged(trial.once(one_way).of(flow))}
+    rtt, source = trial.once(round_trip, flow)
+    if source is not None:
+        found["rtt"] = rtt
+    return Measured(found, {"path_delay_p95": trial.once(_percentiles)[flow]})
+
+
+METRICS = (
+    Metric(
+        "rtt",
+        TIME,
+        "flow",
+        "Round-trip time",
+        formula="mean round-trip time; see below. `rtt_source` names its source",
+        flow=delays,
+        number="M10",
+        better="less",
+        reads=("rtt",),
+        json={"rtt_mean_s": "mean", "rtt_min_s": "min", "rtt_max_s": "max"},
+        label="round-trip time",
+    ),
+    Metric(
+        "path_delay",
+        TIME,
+        "flow",
+        "One-way path delay",
+        formula="mean of last stage's `t_out` − first stage's `t_in`",
+        flow=delays,
+        number="M10",
+        better="less",
+        json={"path_delay_mean_s": "mean", "path_delay_max_s": "max"},
+    ),
+    Metric(
+        "path_delay_p95",
+        TIME,
+        "flow",
+        "95th percentile of the one-way path delay",
+        formula=(
+            "95th percentile of this delay over the packets delivered in the window, interpolated "
+            "(type 7 of Hyndman and Fan); for the window only"
+        ),
+        flow=delays,
+        number="M10",
+        better="less",
+        compared=(
+            ComparedBy(
+                "flow",
+                20,
+                "95th percentile of delay",
+                Margin(absolute=0.005, relative=0.05),
+                title="95th percentile of the one-way delay of the packets that arrived",
+            ),
+        ),
+    ),
+)

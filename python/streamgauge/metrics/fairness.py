@@ -6,7 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from streamgauge.metrics.grid import Floats
+from streamgauge.claims.declaration import ComparedBy, Margin, Metric
+from streamgauge.claims.dimension import NUMBER
+from streamgauge.metrics.frame import DOWN, Trial
+from streamgauge.metrics.grid import SECOND_NS, Floats
+from streamgauge.metrics.rates import lost_bits, sent_bits
+from streamgauge.metrics.result import Measured, Series
 
 
 def jain(rates: Sequence[float] | Floats) -> float:
@@ -109,3 +114,47 @@ def harm(alone: float, beside: float, *, more_is_better: bool) -> float:
     if more_is_better:
         return (alone - beside) / alone if alone else float("nan")
     return (beside - alone) / beside if beside else float("nan")
+
+
+def sharers(trial: Trial) -> tuple[int, ...]:
+    """Returns the flows in the direction of the first subject's media, without pings: those that share a
+    path."""
+    media = {row: info for row, info in enumerate(trial.flows) if not info.is_ping}
+    way = next((info.direction for info in media.values() if info.role == "subject"), DOWN)
+    return tuple(row for row, info in media.items() if info.direction == way)
+
+
+def evenness(trial: Trial) -> Measured:
+    """Returns M5 over the window, by each flow's mean offered rate less its mean loss rate; and in each
+    sample, over the flows that have sent their first packet."""
+    rows, grid = trial.once(sharers), trial.grid
+    if len(rows) < 2:
+        return Measured({"jain": Series(np.full(len(grid), np.nan), np.ones(len(grid)))}, {"jain": None})
+    part = grid.slice()
+    net = [trial.row(sent_bits, row) - trial.row(lost_bits, row) for row in rows]
+    ends, offered = grid.edges_ns[1:] / SECOND_NS, trial.offered[DOWN]
+    starts = [
+        offered.times_ns[sent[0]] / SECOND_NS if len(sent := offered.of(row)) else np.inf for row in rows
+    ]
+    started = [(ends > start).astype(np.float64) for start in starts]
+    samples = jain_series([bits / grid.widths_s for bits in net], started)
+    whole = jain([max(0.0, float(bits[part].sum())) for bits in net])
+    return Measured({"jain": Series(samples, np.ones(len(grid)))}, {"jain": whole})
+
+
+METRICS = (
+    Metric(
+        "jain",
+        NUMBER,
+        "trial",
+        "Jain's index",
+        formula=(
+            "(Σ xᵢ)² / (n Σ xᵢ²), xᵢ the mean offered rate of a flow less its mean loss rate; see below"
+        ),
+        trial=evenness,
+        number="M5",
+        label="Jain's index",
+        section="jain",
+        compared=(ComparedBy("neighbour", 40, "Jain's index", Margin(absolute=0.02), better="more"),),
+    ),
+)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
 from streamgauge.errors import RecordError
 from streamgauge.media import with_frames
 from streamgauge.metrics.datagrams import are_plain, datagrams
-from streamgauge.metrics.grid import Codes, Grid, Ints, Mask, grid_of
+from streamgauge.metrics.grid import Codes, Floats, Grid, Ints, Mask, grid_of
 from streamgauge.metrics.passage import NEVER, Passage
 from streamgauge.metrics.reported import EventSeries, ReportedEvents
 from streamgauge.scenario.recorded import recorded_flows
@@ -30,6 +30,10 @@ DOWN, UP = 0, 1
 DELIVERED, DROPPED, HELD = 0, 1, 2
 RTCP, SIGNALLING, PROBE = 2, 3, 4
 RETRANSMIT = 1
+CE_MARKED = 4
+
+Given = ParamSpec("Given")
+Made = TypeVar("Made")
 
 
 class RecordLike(Protocol):
@@ -55,7 +59,7 @@ class StageInfo:
     name: str
     direction: int
     is_bottleneck: bool
-    settings: Mapping[str, Any]
+    settings: Mapping[str, Any] = field(hash=False)
     """The stage as in the plan: kind, rate, queue ..."""
 
     @property
@@ -112,6 +116,25 @@ class Trial:
     offered: tuple[Passage, Passage]
     delivered: tuple[Passage, Passage]
     dropped: tuple[Passage, Passage]
+    _made: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """Results of `once`."""
+
+    def once(
+        self, function: Callable[Concatenate[Trial, Given], Made], *of: Given.args, **named: Given.kwargs
+    ) -> Made:
+        """Returns `function(trial, *of)`, which is called at the first request alone: metrics share what they
+        are made of. The result is not to be written to."""
+        assert not named, "only positional arguments"
+        key = (function, *of)
+        if key not in self._made:
+            self._made[key] = function(self, *of, **named)
+        found: Made = self._made[key]
+        return found
+
+    def row(self, counts: Callable[[Trial], Floats], flow: int) -> Floats:
+        """Returns one flow's row of a function that counts for all flows at once, [sample]: the same array at
+        each request, so that a record of metrics stores it once."""
+        return self.once(_row, counts, flow)
 
     @cached_property
     def entries(self) -> tuple[Ints, Ints]:
@@ -167,6 +190,11 @@ class Trial:
     def passage(self, rows: Mask, *, at: str) -> Passage:
         """Some rows by their time in the column `at`."""
         return Passage(self.grid, len(self.flows), self.table, rows, at=at)
+
+
+def _row(trial: Trial, counts: Callable[[Trial], Floats], flow: int) -> Floats:
+    found: Floats = trial.once(counts)[flow]
+    return found
 
 
 def bottleneck_of(stages: Iterable[StageInfo], direction: int = DOWN) -> StageInfo | None:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
+from streamgauge.claims.declaration import ComparedBy, Margin, Metric
+from streamgauge.claims.dimension import NUMBER, RATE
 from streamgauge.metrics.course import Spans, counted, stepped, summed
 from streamgauge.metrics.frame import Trial
 from streamgauge.metrics.grid import SECOND_NS, Floats, Grid, Ints
 from streamgauge.metrics.ladder import PlayedLadder, ladder_of
-from streamgauge.metrics.result import Series
-from streamgauge.metrics.session import Watched
+from streamgauge.metrics.result import Measured, Series
+from streamgauge.metrics.session import Watched, watched
+from streamgauge.metrics.tcp import of_player
 from streamgauge.systems.machines import MACHINES
 
 CHANGE_WEIGHT = 1.0
@@ -26,14 +29,6 @@ INSTABILITY_S = 20
 
 Worth = Callable[[Floats], Floats]
 """Worth of levels with these rates."""
-
-
-@dataclass
-class Levels:
-    """Levels of one flow; both empty if its player never reports the level that it shows."""
-
-    series: dict[str, Series] = field(default_factory=dict)
-    scalars: dict[str, float | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -64,7 +59,7 @@ class LevelCourse:
         return LevelCourse(np.maximum(self.times[part], begin), self.rates[part], self.is_by_segment)
 
 
-def levels(trial: Trial, flow: int, watched: Watched) -> Levels:
+def levels(trial: Trial, flow: int) -> Measured:
     """Returns the levels that a flow's player shows.
 
     By its `segment_shown`; for a player that does not report segments by its `level_shown`, and for one that
@@ -75,22 +70,24 @@ def levels(trial: Trial, flow: int, watched: Watched) -> Levels:
     """
     course, are_rates = course_of(trial, flow)
     if course is None:
-        return Levels()
+        return Measured({})
     grid, changes = trial.grid, course.changes
-    found = Levels({"level_changes": Series(counted(grid, course.times[changes]))})
+    series = {"level_changes": Series(counted(grid, course.times[changes]))}
+    scalars: dict[str, float | None] = {}
     ladder = ladder_of(trial, flow)
     if ladder.levels:
-        found.scalars["clip_levels"] = float(len(ladder.levels))
-        found.scalars["lowest_clip_level"] = float(ladder.levels[0].rate_bps + ladder.audio_bps)
+        scalars["clip_levels"] = float(len(ladder.levels))
+        scalars["lowest_clip_level"] = float(ladder.levels[0].rate_bps + ladder.audio_bps)
     known = np.isfinite(course.rates)
     if not are_rates or not known.any():
-        return found
+        return Measured(series, scalars)
     course = LevelCourse(course.times[known], course.rates[known], course.is_by_segment)
     changes = course.changes
     steps = np.abs(course.rates[changes] - course.rates[changes - 1])
-    told, over = (course.times, course.rates), watched.over
-    level = stepped(grid, told, over, without=watched.pauses)
-    found.series |= {
+    seen = trial.once(watched, flow)
+    told, over = (course.times, course.rates), seen.over
+    level = stepped(grid, told, over, without=seen.pauses)
+    series |= {
         "level": level,
         "level_step": Series(
             summed(grid, course.times[changes], steps), counted(grid, course.times[changes])
@@ -98,13 +95,13 @@ def levels(trial: Trial, flow: int, watched: Watched) -> Levels:
         "instability": _instability(grid, course, level),
     }
     # Where the start of play is unknown, it is from the first level on.
-    played = watched.played if len(watched.began) else _without(course.times[0], over, watched.pauses)
-    found.scalars["lowest_level"] = _lowest(grid, course, played, over)
-    if len(watched.began) and watched.tells_stalls:
+    played = seen.played if len(seen.began) else _without(course.times[0], over, seen.pauses)
+    scalars["lowest_level"] = _lowest(grid, course, played, over)
+    if len(seen.began) and seen.tells_stalls:
         end = int(grid.edges_ns[-1])
-        found.series["shown_level"] = stepped(grid, told, over, without=_without(0, end, played))
-        found.series |= _qoe(trial, ladder, watched, course.between(int(watched.began[0]), over))
-    return found
+        series["shown_level"] = stepped(grid, told, over, without=_without(0, end, played))
+        series |= _qoe(trial, ladder, seen, course.between(int(seen.began[0]), over))
+    return Measured(series, scalars)
 
 
 def time_at(shown: Series) -> dict[float, float]:
@@ -177,7 +174,7 @@ def _instability(grid: Grid, course: LevelCourse, level: Series) -> Series:
         return Series(np.where(whole > 0, changed / whole, 0.0) * held_s, held_s)
 
 
-def _qoe(trial: Trial, ladder: PlayedLadder, watched: Watched, course: LevelCourse) -> dict[str, Series]:
+def _qoe(trial: Trial, ladder: PlayedLadder, seen: Watched, course: LevelCourse) -> dict[str, Series]:
     """Returns the worth of the session, for each segment shown.
 
     `qoe_lin` is that of Yin, Jindal, Sekar and Sinopoli (SIGCOMM 2015): levels count as their rates, changes
@@ -187,13 +184,13 @@ def _qoe(trial: Trial, ladder: PlayedLadder, watched: Watched, course: LevelCour
     start-up. Both are sums over segments; divided by their number, sessions of any length compare. Without
     start-up's delay neither is known, without the ladder's lowest rate `qoe_log` is not.
     """
-    if watched.startup_s is None:
+    if seen.startup_s is None:
         return {}
     grid = trial.grid
-    began = watched.began
-    stalled_s = watched.stalls.without(watched.pauses).clipped(int(began[0]), watched.over).seconds(grid)
-    startup_s = summed(grid, began, np.array([watched.startup_s]))
-    played = watched.played
+    began = seen.began
+    stalled_s = seen.stalls.without(seen.pauses).clipped(int(began[0]), seen.over).seconds(grid)
+    startup_s = summed(grid, began, np.array([seen.startup_s]))
+    played = seen.played
 
     def of(worth: Worth, stall: float, startup: float) -> Series:
         of_level = worth(course.rates)
@@ -203,7 +200,7 @@ def _qoe(trial: Trial, ladder: PlayedLadder, watched: Watched, course: LevelCour
             total, segments = summed(grid, course.times, of_level), counted(grid, course.times)
         else:
             whole = _without(0, int(grid.edges_ns[-1]), played)
-            shown = stepped(grid, (course.times, of_level), watched.over, without=whole)
+            shown = stepped(grid, (course.times, of_level), seen.over, without=whole)
             assert shown.denominator is not None
             total, segments = shown.numerator / ladder.segment_s, shown.denominator / ladder.segment_s
         lost = CHANGE_WEIGHT * summed(grid, course.times[changes], steps)
@@ -214,3 +211,205 @@ def _qoe(trial: Trial, ladder: PlayedLadder, watched: Watched, course: LevelCour
         lowest = math.log(ladder.levels[0].rate_bps)
         found["qoe_log"] = of(lambda rates: np.log(rates) - lowest, WAIT_LOG, 0.0)
     return found
+
+
+def estimated(trial: Trial, flow: int) -> Series | None:
+    """Returns the throughput that a player expects, as it reports it."""
+    return of_player(trial, flow, "estimate")
+
+
+METRICS = (
+    Metric(
+        "level",
+        RATE,
+        "flow",
+        "Bit rate of the level played",
+        formula="mean of the shown rate over clock time: stalls count, pauses do not",
+        flow=levels,
+        better="more",
+        reads=(
+            "level_changed",
+            "level_shown",
+            "segment_shown",
+            "media_end",
+        ),
+        json="level_mean_bps",
+        label="bit rate shown",
+        section="adaptive",
+        compared=(ComparedBy("viewer", 40, "bit rate shown", Margin(relative=0.05), covered_by="qoe_lin"),),
+    ),
+    Metric(
+        "shown_level",
+        RATE,
+        "flow",
+        "Bit rate of the media shown",
+        formula="mean over media time, without stalls and start-up",
+        flow=levels,
+        better="more",
+        reads=(
+            "playout_start",
+            "frame_shown",
+            "stall",
+            "resume",
+            "stall_count",
+            "level_changed",
+            "level_shown",
+            "segment_shown",
+            "media_end",
+        ),
+        section="adaptive",
+    ),
+    Metric(
+        "lowest_level",
+        RATE,
+        "flow",
+        "Lowest bit rate shown",
+        formula="the lowest shown rate; for the window only",
+        flow=levels,
+        better="more",
+        reads=(
+            "playout_start",
+            "frame_shown",
+            "stall",
+            "resume",
+            "level_changed",
+            "level_shown",
+            "segment_shown",
+            "media_end",
+        ),
+        section="adaptive",
+    ),
+    Metric(
+        "clip_levels",
+        NUMBER,
+        "flow",
+        "Levels that the clip has",
+        formula="number of levels of the clip, if the player reports its clip",
+        flow=levels,
+        number="M17",
+        reads=("level_changed",),
+        whole=True,
+        section="adaptive",
+    ),
+    Metric(
+        "lowest_clip_level",
+        RATE,
+        "flow",
+        "Lowest level of the clip, with its sound",
+        formula="the lowest of them with its sound",
+        flow=levels,
+        number="M17",
+        reads=("level_changed",),
+        section="adaptive",
+    ),
+    Metric(
+        "level_changes",
+        NUMBER,
+        "flow",
+        "Changes of level",
+        formula="number of changes to another level, without the first level",
+        flow=levels,
+        better="less",
+        reads=(
+            "level_changed",
+            "level_shown",
+            "segment_shown",
+        ),
+        whole=True,
+        label="changes of level",
+        section="adaptive",
+        compared=(
+            ComparedBy(
+                "viewer", 50, "changes of level", Margin(absolute=1.0, relative=0.05), covered_by="qoe_lin"
+            ),
+        ),
+    ),
+    Metric(
+        "level_step",
+        RATE,
+        "flow",
+        "Mean size of a change of level",
+        formula="mean of |ΔR| over the changes; null without one",
+        flow=levels,
+        better="less",
+        reads=(
+            "level_changed",
+            "level_shown",
+            "segment_shown",
+        ),
+        section="adaptive",
+    ),
+    Metric(
+        "instability",
+        NUMBER,
+        "flow",
+        "Changes of level of late",
+        formula="weighted changes of the last 20 s over weighted rates; see below",
+        flow=levels,
+        better="less",
+        reads=(
+            "level_changed",
+            "level_shown",
+            "segment_shown",
+            "media_end",
+        ),
+        section="adaptive",
+    ),
+    Metric(
+        "qoe_lin",
+        RATE,
+        "flow",
+        "QoE, linear, as a bit rate",
+        formula="(Σ R − Σ |ΔR| − 3 Mbit/s · (time stalled + start-up in s)) / segments shown",
+        flow=levels,
+        better="more",
+        signed=True,
+        reads=(
+            "playout_start",
+            "frame_shown",
+            "stall",
+            "resume",
+            "stall_count",
+            "level_changed",
+            "level_shown",
+            "segment_shown",
+            "media_end",
+        ),
+        label="QoE",
+        section="adaptive",
+        compared=(ComparedBy("viewer", 30, "QoE", Margin(absolute=50e3, relative=0.05)),),
+    ),
+    Metric(
+        "qoe_log",
+        NUMBER,
+        "flow",
+        "QoE, logarithmic",
+        formula="(Σ u − Σ |Δu| − 2.66 · time stalled in s) / segments shown, u = ln(R / R_min)",
+        flow=levels,
+        better="more",
+        signed=True,
+        reads=(
+            "playout_start",
+            "frame_shown",
+            "stall",
+            "resume",
+            "stall_count",
+            "level_changed",
+            "level_shown",
+            "segment_shown",
+            "media_end",
+        ),
+        section="adaptive",
+    ),
+    Metric(
+        "estimate",
+        RATE,
+        "flow",
+        "Throughput as the player estimates it",
+        formula="mean of the player's reported throughput estimate",
+        flow=estimated,
+        reads=("estimate",),
+        json="estimate_mean_bps",
+        section="adaptive",
+    ),
+)

@@ -7,11 +7,14 @@ from collections.abc import Callable
 
 import numpy as np
 
+from streamgauge.claims.declaration import ComparedBy, Margin, Metric
+from streamgauge.claims.dimension import TIME
 from streamgauge.media import content_given
 from streamgauge.metrics.course import Spans, observed
 from streamgauge.metrics.frame import Trial
 from streamgauge.metrics.grid import SECOND_NS, Floats, Ints
 from streamgauge.metrics.result import Series
+from streamgauge.metrics.session import watched
 from streamgauge.metrics.shares import declared_interval_ns
 from streamgauge.systems.adapters import is_shipped
 
@@ -19,12 +22,13 @@ Clock = Callable[[Floats], Floats]
 """From the numbers of frames to the media's times of them, ns."""
 
 
-def live_latency(trial: Trial, flow: int, pauses: Spans) -> Series | None:
+def live_latency(trial: Trial, flow: int) -> Series | None:
     """Returns how far behind live the picture is, s; None where that is not known.
 
     The player's own reports, based on the capture times of a live stream, take precedence over the frames'
     numbers. Its reports in a pause of the viewer do not count.
     """
+    pauses = trial.once(watched, flow).pauses
     times, values = trial.said.of("live_latency", flow)
     if not len(times):
         return _by_frames(trial, flow, pauses)
@@ -53,8 +57,8 @@ def _by_frames(trial: Trial, flow: int, pauses: Spans) -> Series | None:
     start, clock = trial.plans[flow].get("start"), _clock(trial, flow)
     if start is None or clock is None:
         return None
-    watched: Ints = times - pauses.within(times)
-    return observed(trial.grid, times, (watched - int(start) - clock(numbers)) / SECOND_NS)
+    unpaused: Ints = times - pauses.within(times)
+    return observed(trial.grid, times, (unpaused - int(start) - clock(numbers)) / SECOND_NS)
 
 
 def _clock(trial: Trial, flow: int) -> Clock | None:
@@ -83,3 +87,28 @@ def _clock(trial: Trial, flow: int) -> Clock | None:
         return None
     interval = declared_interval_ns(named)
     return lambda numbers: numbers * interval
+
+
+METRICS = (
+    Metric(
+        "live_latency",
+        TIME,
+        "flow",
+        "Behind live, were the clip sent live",
+        formula=("mean delay behind live, as the player reports it, else over the frames shown; see below"),
+        flow=live_latency,
+        better="less",
+        reads=(
+            "frame_shown",
+            "live_latency",
+        ),
+        json={"live_latency_mean_s": "mean", "live_latency_max_s": "max"},
+        label="latency to live",
+        section="viewer",
+        compared=(
+            ComparedBy(
+                "viewer", 100, "latency to live", Margin(absolute=0.1, relative=0.05), title="Latency to live"
+            ),
+        ),
+    ),
+)

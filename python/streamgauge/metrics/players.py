@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
+from streamgauge.claims.declaration import Metric
+from streamgauge.claims.dimension import NUMBER
 from streamgauge.metrics.capacity import carried_bits
 from streamgauge.metrics.fairness import jain_series
 from streamgauge.metrics.frame import StageInfo, Trial
-from streamgauge.metrics.queueing import Crossing
+from streamgauge.metrics.levels import levels
+from streamgauge.metrics.queueing import crossing
 from streamgauge.metrics.result import Series
 from streamgauge.metrics.shares import departed_bits
 
 
-def sharing(
-    trial: Trial, stage: StageInfo, passed: Crossing, shown: Sequence[Series | None]
-) -> dict[str, Series]:
+def sharing(trial: Trial, stage: StageInfo) -> dict[str, Series]:
     """Returns how even the levels of players with media across a bottleneck are, and the capacity that they
     leave unused.
 
@@ -25,13 +24,8 @@ def sharing(
     Jain's index J, of two players or more. `inefficiency` is |sum of levels - C| / C, where C is the capacity
     of the bottleneck less the bits that leave it for flows that are no such players; samples in which these
     leave nothing have none. Over a stretch unfairness is the mean over time, inefficiency bits over bits.
-
-    Args:
-        trial: the trial.
-        stage: the bottleneck.
-        passed: its traffic.
-        shown: each flow's `level`; None for a flow that has none.
     """
+    shown = [trial.once(levels, row).series.get("level") for row in range(len(trial.flows))]
     players = [
         row
         for row, level in enumerate(shown)
@@ -40,9 +34,9 @@ def sharing(
     if not players:
         return {}
     grid = trial.grid
-    levels = [shown[row] for row in players]
-    bits = np.array([level.numerator for level in levels if level is not None])
-    there_s = np.array([level.denominator for level in levels if level is not None])
+    mine = [shown[row] for row in players]
+    bits = np.array([level.numerator for level in mine if level is not None])
+    there_s = np.array([level.denominator for level in mine if level is not None])
     found = {}
     if len(players) > 1:
         means = bits / np.where(there_s > 0, there_s, 1.0)
@@ -53,7 +47,43 @@ def sharing(
         found["unfairness"] = Series(uneven * weight, weight)
     capacity = carried_bits(stage.settings.get("rate") or {}, grid)
     if capacity is not None:
-        others = np.delete(departed_bits(stage, passed), players, axis=0).sum(axis=0)
+        others = np.delete(departed_bits(stage, trial.once(crossing, stage)), players, axis=0).sum(axis=0)
         left = np.where((there_s > 0).any(axis=0), np.clip(capacity - others, 0, None), 0.0)
         found["inefficiency"] = Series(np.where(left > 0, np.abs(bits.sum(axis=0) - left), 0.0), left)
     return found
+
+
+METRICS = (
+    Metric(
+        "unfairness",
+        NUMBER,
+        "stage",
+        "Unfairness among the levels of players",
+        formula="mean over time of √(1 − J), J Jain's index of the R of two players or more",
+        stage=sharing,
+        better="less",
+        reads=(
+            "level_changed",
+            "level_shown",
+            "segment_shown",
+            "media_end",
+        ),
+        section="players",
+    ),
+    Metric(
+        "inefficiency",
+        NUMBER,
+        "stage",
+        "Capacity that the levels of players miss",
+        formula="Σ |Σ R − C| / Σ C over samples",
+        stage=sharing,
+        better="less",
+        reads=(
+            "level_changed",
+            "level_shown",
+            "segment_shown",
+            "media_end",
+        ),
+        section="players",
+    ),
+)

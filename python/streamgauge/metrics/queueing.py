@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 
 from streamgauge import _native
-from streamgauge.metrics.frame import DROPPED, StageInfo, Trial
+from streamgauge.claims.declaration import ComparedBy, Margin, Metric
+from streamgauge.claims.dimension import DATA, PACKETS, PERCENT, RATE, TIME
+from streamgauge.metrics.course import averaged
+from streamgauge.metrics.frame import CE_MARKED, DROPPED, StageInfo, Trial
 from streamgauge.metrics.grid import SECOND_NS, Floats, Grid
-from streamgauge.metrics.impairments import CE_MARKED
 from streamgauge.metrics.passage import NEVER, Passage, Samples
+from streamgauge.metrics.result import Measured, Series
 
 
 @dataclass(frozen=True)
@@ -101,3 +104,136 @@ def full_queue_delay_s(settings: Mapping[str, Any]) -> float | None:
     if rate and "bytes" in limit:
         return 8 * float(limit["bytes"]) / float(rate)
     return None
+
+
+def flow_crossing(trial: Trial, flow: int) -> dict[str, Series]:
+    """M23 and M33 of a flow at the bottleneck in the direction of its media; nothing without one."""
+    bottleneck = trial.bottleneck(trial.flows[flow].direction)
+    if bottleneck is None:
+        return {}
+    passed = trial.once(crossing, bottleneck)
+    return _crossed(trial, passed.offered_bits[flow], passed.achieved_bits[flow], passed.delay.of(flow))
+
+
+def stage_crossing(trial: Trial, stage: StageInfo) -> Measured:
+    """M23 and M33 of a bottleneck, over all that crossed it, and the depth of its queue."""
+    passed, widths = trial.once(crossing, stage), trial.grid.widths_s
+    bits, packets = queue_depth(trial.grid, stage, passed.arrivals)
+    offered, achieved = passed.offered_bits.sum(axis=0), passed.achieved_bits.sum(axis=0)
+    return Measured(
+        _crossed(trial, offered, achieved, passed.delay.together())
+        | {
+            "queue": Series(bits.mean * widths, widths, bits.low, bits.high),
+            "queue_packets": Series(packets.mean * widths, widths, packets.low, packets.high),
+        },
+        {"full_queue_delay": full_queue_delay_s(stage.settings)},
+    )
+
+
+def _crossed(trial: Trial, offered: Floats, achieved: Floats, waited: Samples) -> dict[str, Series]:
+    widths = trial.grid.widths_s
+    return {
+        "offered": Series(offered, widths),
+        "achieved": Series(achieved, widths),
+        "achieved_share": Series(achieved, offered),
+        "queue_delay": averaged(waited),
+    }
+
+
+METRICS = (
+    Metric(
+        "offered",
+        RATE,
+        "flow or stage",
+        "Offered load at the bottleneck",
+        formula="bits that arrived at the bottleneck / length",
+        flow=flow_crossing,
+        stage=stage_crossing,
+        number="M23",
+    ),
+    Metric(
+        "achieved",
+        RATE,
+        "flow or stage",
+        "Achieved rate after the bottleneck",
+        formula="bits that left the bottleneck / length",
+        flow=flow_crossing,
+        stage=stage_crossing,
+        number="M23",
+        better="more",
+    ),
+    Metric(
+        "achieved_share",
+        PERCENT,
+        "flow or stage",
+        "Achieved over offered",
+        formula="100 · achieved / offered",
+        flow=flow_crossing,
+        stage=stage_crossing,
+        number="M23",
+        better="more",
+        json="achieved_percent",
+    ),
+    Metric(
+        "queue_delay",
+        TIME,
+        "flow or stage",
+        "Queueing delay",
+        formula=(
+            "mean over packets of `t_out` − `t_in` of the bottleneck, including the packet's own transmission"
+        ),
+        flow=flow_crossing,
+        stage=stage_crossing,
+        number="M33",
+        better="less",
+        json={"queue_delay_mean_s": "mean", "queue_delay_max_s": "max"},
+        label="time in bottleneck",
+        compared=(
+            ComparedBy(
+                "neighbour",
+                30,
+                "neighbours' queueing delay",
+                Margin(absolute=0.005, relative=0.05),
+                name="neighbour_delay",
+                title="Queueing delay of its neighbours",
+            ),
+        ),
+    ),
+    Metric(
+        "queue",
+        DATA,
+        "stage",
+        "Queue depth",
+        formula=(
+            "fill, weighted by time; a packet is inside from its arrival to its drop or the end of "
+            "its transmission"
+        ),
+        stage=stage_crossing,
+        number="M33",
+        json={"queue_mean_bytes": "mean", "queue_max_bytes": "max"},
+        whole=False,
+        section="bottleneck",
+    ),
+    Metric(
+        "queue_packets",
+        PACKETS,
+        "stage",
+        "Queue depth",
+        formula="the same in packets",
+        stage=stage_crossing,
+        number="M33",
+        json={"queue_mean_packets": "mean", "queue_max_packets": "max"},
+        whole=False,
+        section="bottleneck",
+    ),
+    Metric(
+        "full_queue_delay",
+        TIME,
+        "stage",
+        "Delay of a full queue",
+        formula="limit · 8 / rate, for a constant rate and a limit in bytes or time",
+        stage=stage_crossing,
+        number="M33",
+        section="bottleneck",
+    ),
+)

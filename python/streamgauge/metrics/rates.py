@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from streamgauge.claims.declaration import ComparedBy, Margin, Metric
+from streamgauge.claims.dimension import DATA, PACKET_RATE, PACKET_SIZE, PACKETS, PERCENT, RATE
 from streamgauge.metrics.frame import DOWN, RETRANSMIT, RTCP, UP, Trial
 from streamgauge.metrics.grid import Floats, Ints, Mask
 from streamgauge.metrics.passage import HIDDEN, Passage
+from streamgauge.metrics.result import Series
 
 
 def sent_bits(trial: Trial, direction: int = DOWN) -> Floats:
@@ -148,3 +151,297 @@ def _contents(offered: Passage) -> Ints:
     contents = np.empty(len(order), dtype=np.int64)
     contents[order] = np.cumsum(begins) - 1
     return contents
+
+
+def up_bits(trial: Trial) -> Floats:
+    """M1 of the way back, as counts: bits that a flow's player offers."""
+    return sent_bits(trial, UP)
+
+
+def of_packets(trial: Trial, flow: int) -> dict[str, Series]:
+    """Returns a flow's counts as metrics: over the samples' lengths, or over other counts."""
+    widths = trial.grid.widths_s
+    sent, received, lost = (trial.row(bits, flow) for bits in (sent_bits, received_bits, lost_bits))
+    packets = trial.row(sent_packets, flow)
+    arrived = trial.row(received_packets, flow)
+    good, good_of_sent = (bits[flow] for bits in trial.once(good_bits))
+    first_sent = trial.row(first_sent_bits, flow)
+    return {
+        "throughput": Series(sent, widths),
+        "sender_rate": Series(sent, widths),
+        "receiver_rate": Series(received, widths),
+        "goodput": Series(good, widths),
+        "sent_goodput": Series(good_of_sent, widths),
+        "sent_loss": Series(trial.row(sent_and_lost_bits, flow), sent),
+        "loss_rate": Series(lost, widths),
+        "loss": Series(lost, sent),
+        "gap": Series(sent - received, sent),
+        "retransmitted": Series(trial.row(repeated_bits, flow), sent),
+        "unrepaired": Series(first_sent - good_of_sent, first_sent),
+        "packet_rate": Series(packets, widths),
+        "receiver_packet_rate": Series(arrived, widths),
+        "packet_size": Series(sent, packets),
+        "sent": Series(sent),
+        "received": Series(received),
+        "lost": Series(lost),
+        "sent_packets": Series(packets),
+        "received_packets": Series(arrived),
+        "lost_packets": Series(trial.row(lost_packets, flow)),
+        "up_throughput": Series(trial.row(up_bits, flow), widths),
+        "report_rate": Series(trial.row(reports, flow), widths),
+    }
+
+
+METRICS = (
+    Metric(
+        "throughput",
+        RATE,
+        "flow",
+        "Throughput (offered)",
+        formula="bits offered / length",
+        flow=of_packets,
+        number="M1",
+        better="more",
+        label="sent rate",
+    ),
+    Metric(
+        "goodput",
+        RATE,
+        "flow",
+        "Goodput",
+        formula="payload bits delivered for the first time / length",
+        flow=of_packets,
+        number="M2",
+        better="more",
+        label="goodput",
+        compared=(
+            ComparedBy("flow", 10, "goodput", Margin(relative=0.05)),
+            ComparedBy(
+                "neighbour",
+                10,
+                "harm to neighbours",
+                Margin(absolute=0.02),
+                name="harm",
+                title="Harm to its neighbours' goodput",
+                dimension=PERCENT,
+                better="less",
+                signed=True,
+            ),
+        ),
+    ),
+    Metric(
+        "sent_goodput",
+        RATE,
+        "flow",
+        "Goodput of what was sent",
+        formula=(
+            "payload bits, of packets offered in the window, that are ever delivered for the first "
+            "time / length"
+        ),
+        flow=of_packets,
+        number="M2",
+        better="more",
+    ),
+    Metric(
+        "sent_loss",
+        PERCENT,
+        "flow",
+        "Loss of what was sent",
+        formula="100 · bits, of packets offered in the window, that are ever lost / bits offered",
+        flow=of_packets,
+        number="M4",
+        better="less",
+    ),
+    Metric(
+        "loss_rate",
+        RATE,
+        "flow",
+        "Loss rate",
+        formula="bits lost / length",
+        flow=of_packets,
+        number="M3",
+        better="less",
+        json="loss_bps",
+    ),
+    Metric(
+        "loss",
+        PERCENT,
+        "flow",
+        "Loss",
+        formula="100 · bits lost / bits offered",
+        flow=of_packets,
+        number="M4",
+        better="less",
+        label="loss",
+        compared=(ComparedBy("flow", 30, "loss", Margin(absolute=0.002)),),
+    ),
+    Metric(
+        "gap",
+        PERCENT,
+        "flow",
+        "Sent but not received",
+        formula="100 · (bits offered − bits delivered) / bits offered",
+        flow=of_packets,
+        number="M4",
+        better="less",
+        signed=True,
+    ),
+    Metric(
+        "sender_rate",
+        RATE,
+        "flow",
+        "Sender rate",
+        formula="as `throughput`",
+        flow=of_packets,
+        number="M7",
+    ),
+    Metric(
+        "receiver_rate",
+        RATE,
+        "flow",
+        "Receiver rate",
+        formula="bits delivered / length",
+        flow=of_packets,
+        number="M7",
+        better="more",
+        label="received rate",
+    ),
+    Metric(
+        "packet_rate",
+        PACKET_RATE,
+        "flow",
+        "Packets sent",
+        formula="packets offered / length",
+        flow=of_packets,
+        number="M8",
+        json="sent_packets_per_s",
+    ),
+    Metric(
+        "receiver_packet_rate",
+        PACKET_RATE,
+        "flow",
+        "Packets received",
+        formula="packets delivered / length",
+        flow=of_packets,
+        number="M8",
+        json="received_packets_per_s",
+    ),
+    Metric(
+        "packet_size",
+        PACKET_SIZE,
+        "flow",
+        "Mean packet size",
+        formula="bytes offered / packets offered",
+        flow=of_packets,
+        number="M9",
+        json="mean_packet_bytes",
+        label="mean packet",
+    ),
+    Metric(
+        "sent",
+        DATA,
+        "flow",
+        "Sent",
+        formula="total offered",
+        flow=of_packets,
+        number="M7",
+        label="sent",
+    ),
+    Metric(
+        "received",
+        DATA,
+        "flow",
+        "Received",
+        formula="total delivered",
+        flow=of_packets,
+        number="M7",
+        better="more",
+        label="received",
+    ),
+    Metric(
+        "lost",
+        DATA,
+        "flow",
+        "Lost",
+        formula="total dropped",
+        flow=of_packets,
+        number="M3",
+        better="less",
+    ),
+    Metric(
+        "sent_packets",
+        PACKETS,
+        "flow",
+        "Packets sent",
+        formula="packets offered",
+        flow=of_packets,
+        number="M8",
+        json="sent_packets",
+    ),
+    Metric(
+        "received_packets",
+        PACKETS,
+        "flow",
+        "Packets received",
+        formula="packets delivered",
+        flow=of_packets,
+        number="M8",
+        better="more",
+        json="received_packets",
+    ),
+    Metric(
+        "lost_packets",
+        PACKETS,
+        "flow",
+        "Packets lost",
+        formula="packets dropped",
+        flow=of_packets,
+        number="M3",
+        better="less",
+        json="lost_packets",
+    ),
+    Metric(
+        "retransmitted",
+        PERCENT,
+        "flow",
+        "Retransmitted share of what was sent",
+        formula="100 · bits of packets that repeat sent data / bits offered",
+        flow=of_packets,
+        number="M2",
+        better="less",
+        label="retransmitted",
+    ),
+    Metric(
+        "unrepaired",
+        PERCENT,
+        "flow",
+        "Payload that was sent and never received",
+        formula=(
+            "100 · (A − B) / A, with A the payload bits sent for the first time, and B those of them "
+            "that arrived: the loss after repair"
+        ),
+        flow=of_packets,
+        number="M4",
+        better="less",
+        json={},
+    ),
+    Metric(
+        "up_throughput",
+        RATE,
+        "flow",
+        "Offered from player to server",
+        formula="bits offered from player to server / length",
+        flow=of_packets,
+        number="M1",
+    ),
+    Metric(
+        "report_rate",
+        PACKET_RATE,
+        "flow",
+        "RTCP from player to server",
+        formula="packets of RTCP from player to server / length",
+        flow=of_packets,
+        number="M28",
+        json="reports_per_s",
+    ),
+)

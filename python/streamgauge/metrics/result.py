@@ -5,18 +5,26 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from streamgauge.claims.dimension import DATA, EVENT_UNITS, PACKETS, Dimension, json_value
-from streamgauge.claims.names import METRICS, count_metric, event_metric, event_of, is_event, named
+from streamgauge.claims.declaration import Part, Subject
+from streamgauge.claims.dimension import EVENT_UNITS, Dimension, json_value
+from streamgauge.claims.names import METRICS, count_metric, event_metric, event_of, fed_by, is_event, named
 from streamgauge.metrics.frame import FlowInfo, MetricLayer, StageInfo
 from streamgauge.metrics.grid import Floats, Grid
 from streamgauge.systems.player_events import MEASURED
 
 VERSION = 5
 """Raised when there are other metrics, or one has another value for the same record."""
+
+
+def measured_by() -> str:
+    """Returns the version of the measurement, with the installed packages that bring metrics."""
+    return " ".join([str(VERSION), *METRICS.packages()])
+
 
 NEVER_SAID = "never said"
 """Reason text for an event that is not in the record."""
@@ -99,7 +107,7 @@ class FlowMetrics(Measured):
         """Returns why there is no such metric of an event."""
         event, who = str(event_of(metric)), f"flow {self.info.name}"
         if event in MEASURED:
-            return f"`{event}` is what {', '.join(MEASURED[event].feeds)} are made of: read these instead"
+            return f"`{event}` is what {', '.join(fed_by(event))} are made of: read these instead"
         if event not in self.events:
             close = difflib.get_close_matches(event, self.events, n=1)
             others = ", ".join(self.events) or "nothing of the kind"
@@ -134,15 +142,21 @@ class TrialMetrics:
     """Average index on mean offered less mean loss rate; NaN with fewer than two flows."""
     jain_samples: Floats
     jain_flows: tuple[str, ...]
+    whole: Measured = field(default_factory=lambda: Measured({}))
+    """Further metrics of the whole trial."""
+    packages: tuple[str, ...] = ()
+    """Other installed packages that brought metrics, with their versions."""
     version: int = VERSION
     """Version of their measurement (`VERSION`): results of an older one lack newer metrics."""
 
     def find(self, subject: str) -> Measured:
-        """Returns a flow or a stage by name; a flow takes precedence.
+        """Returns a flow or a stage by name; a flow takes precedence. Without a name it is the trial.
 
         Raises:
             KeyError: with the existing names.
         """
+        if not subject:
+            return self.whole
         found = (
             self.flows.get(subject)
             or self.stages.get(subject)
@@ -213,7 +227,7 @@ class TrialMetrics:
         """Returns one flow's metrics over the window, JSON-ready: null where there is nothing to measure."""
         flow = self.flows[name]
         found: dict[str, Any] = {}
-        for key, (metric, how) in FLOW_KEYS.items():
+        for key, (metric, how) in flow_keys().items():
             found[key] = self._number(metric, name, how)
         found["rtt_source"] = flow.rtt_source
         found["events"] = {event: self._event(name, event) for event in flow.events}
@@ -241,9 +255,18 @@ class TrialMetrics:
 
     def stage_json(self, name: str) -> dict[str, Any]:
         """Returns one bottleneck's metrics over the window, JSON-ready."""
-        return {key: self._number(metric, name, how) for key, (metric, how) in STAGE_KEYS.items()}
+        return {key: self._number(metric, name, how) for key, (metric, how) in stage_keys().items()}
 
-    def _number(self, metric: str, subject: str, how: str) -> float | None:
+    def whole_json(self) -> dict[str, Any]:
+        """Returns further metrics of the whole trial over the window, JSON-ready."""
+        return {
+            key: self._number(one.name, "", part)
+            for one in METRICS.values()
+            if one.of == "trial" and one.name != "jain"
+            for key, part in one.keys.items()
+        }
+
+    def _number(self, metric: str, subject: str, how: Part) -> float | None:
         measured = self.find(subject)
         if metric not in measured.series and metric not in measured.scalars:
             return None
@@ -254,11 +277,8 @@ class TrialMetrics:
             value = self.series(metric, subject).extreme(part, highest=how == "max")
         if not np.isfinite(value):
             return None
-        dimension = METRICS[metric].dimension
-        number = json_value(value, dimension)[0]
-        # Bytes and packets are counts: print them as whole numbers.
-        counted = dimension in (DATA, PACKETS) or metric in _COUNTS
-        return round(number) if counted and metric not in _MEANS else number
+        number = json_value(value, METRICS[metric].dimension)[0]
+        return round(number) if METRICS[metric].is_whole else number
 
     def to_json(self) -> dict[str, Any]:
         """Everything over the window, JSON-ready; keys end in their unit."""
@@ -271,145 +291,25 @@ class TrialMetrics:
             "window_s": [self.grid.begin_s, self.grid.end_s],
             "sample_s": self.grid.sample_s,
             "jain": self.jain if np.isfinite(self.jain) else None,
+            **self.whole_json(),
             "flows": {name: self.flow_json(name) for name in self.flows},
             "stages": {name: self.stage_json(name) for name in self.stages},
         }
 
 
-_MEANS = frozenset({"queue", "queue_packets", "cwnd", "rudp_cwnd", "good_run", "bad_run", "burst_size"})
-_COUNTS = frozenset(
-    {"frames_shown", "freeze_count", "stall_count", "clip_levels", "level_changes", "rudp_cut"}
-)
+@cache
+def flow_keys() -> Mapping[str, tuple[str, Part]]:
+    """Returns the keys of a flow's metrics in JSON: (metric, its part)."""
+    return _keys("flow")
 
-FLOW_KEYS: dict[str, tuple[str, str]] = {
-    "throughput_bps": ("throughput", "mean"),
-    "goodput_bps": ("goodput", "mean"),
-    "sent_goodput_bps": ("sent_goodput", "mean"),
-    "sent_loss_percent": ("sent_loss", "mean"),
-    "sending_s": ("sending_time", "mean"),
-    "sending_bps": ("sending_rate", "mean"),
-    "transmission_s": ("transmission_time", "mean"),
-    "loss_bps": ("loss_rate", "mean"),
-    "loss_percent": ("loss", "mean"),
-    "loss_event_percent": ("loss_event_rate", "mean"),
-    "gap_percent": ("gap", "mean"),
-    "sender_rate_bps": ("sender_rate", "mean"),
-    "receiver_rate_bps": ("receiver_rate", "mean"),
-    "rate_variation": ("rate_variation", "mean"),
-    "buffering_start_s": ("buffering_start", "mean"),
-    "buffering_end_s": ("buffering_end", "mean"),
-    "filling_s": ("filling_time", "mean"),
-    "filling_bps": ("filling_rate", "mean"),
-    "filling_loss_percent": ("filling_loss", "mean"),
-    "playing_s": ("playing_time", "mean"),
-    "playing_bps": ("playing_rate", "mean"),
-    "playing_loss_percent": ("playing_loss", "mean"),
-    "buffering_bps": ("buffering_rate", "mean"),
-    "steady_bps": ("steady_rate", "mean"),
-    "sent_packets_per_s": ("packet_rate", "mean"),
-    "received_packets_per_s": ("receiver_packet_rate", "mean"),
-    "mean_packet_bytes": ("packet_size", "mean"),
-    "rtt_mean_s": ("rtt", "mean"),
-    "rtt_min_s": ("rtt", "min"),
-    "rtt_max_s": ("rtt", "max"),
-    "path_delay_mean_s": ("path_delay", "mean"),
-    "path_delay_max_s": ("path_delay", "max"),
-    "path_delay_p95_s": ("path_delay_p95", "mean"),
-    "cwnd_mean_bytes": ("cwnd", "mean"),
-    "cwnd_min_bytes": ("cwnd", "min"),
-    "cwnd_max_bytes": ("cwnd", "max"),
-    "srtt_mean_s": ("srtt", "mean"),
-    "queue_delay_mean_s": ("queue_delay", "mean"),
-    "queue_delay_max_s": ("queue_delay", "max"),
-    "offered_bps": ("offered", "mean"),
-    "achieved_bps": ("achieved", "mean"),
-    "achieved_percent": ("achieved_share", "mean"),
-    "sent_bytes": ("sent", "mean"),
-    "received_bytes": ("received", "mean"),
-    "lost_bytes": ("lost", "mean"),
-    "sent_packets": ("sent_packets", "mean"),
-    "received_packets": ("received_packets", "mean"),
-    "lost_packets": ("lost_packets", "mean"),
-    "mark_rate_percent": ("mark_rate", "mean"),
-    "marked_packets": ("marked_packets", "mean"),
-    "duplicate_packets": ("duplicate_packets", "mean"),
-    "corrupted_packets": ("corrupted_packets", "mean"),
-    "fragment_packets": ("fragment_packets", "mean"),
-    "good_run_packets": ("good_run", "mean"),
-    "bad_run_packets": ("bad_run", "mean"),
-    "retransmitted_percent": ("retransmitted", "mean"),
-    "packet_gap_mean_s": ("packet_gap", "mean"),
-    "packet_gap_max_s": ("packet_gap", "max"),
-    "short_gaps_percent": ("short_gaps", "mean"),
-    "burst_spacing_mean_s": ("burst_spacing", "mean"),
-    "burst_size_mean_packets": ("burst_size", "mean"),
-    "burst_size_max_packets": ("burst_size", "max"),
-    "reports_per_s": ("report_rate", "mean"),
-    "up_throughput_bps": ("up_throughput", "mean"),
-    "start_s": ("start", "mean"),
-    "end_s": ("end", "mean"),
-    "max_min_share_percent": ("max_min_share", "mean"),
-    "frames_shown": ("frames_shown", "mean"),
-    "frames_lost_percent": ("frames_lost", "mean"),
-    "freeze_count": ("freeze_count", "mean"),
-    "freeze_time_s": ("freeze_time", "mean"),
-    "loss_after_repair_percent": ("loss_after_repair", "mean"),
-    "discarded_percent": ("discarded", "mean"),
-    "frozen_percent": ("frozen_share", "mean"),
-    "stall_count": ("stall_count", "mean"),
-    "stall_time_s": ("stall_time", "mean"),
-    "rebuffer_percent": ("rebuffer_ratio", "mean"),
-    "startup_delay_s": ("startup_delay", "mean"),
-    "transfers": ("transfers", "mean"),
-    "transfers_failed": ("transfers_failed", "mean"),
-    "completion_time_mean_s": ("completion_time", "mean"),
-    "completion_time_p95_s": ("completion_time_p95", "mean"),
-    "live_latency_mean_s": ("live_latency", "mean"),
-    "live_latency_max_s": ("live_latency", "max"),
-    "level_mean_bps": ("level", "mean"),
-    "lowest_level_bps": ("lowest_level", "mean"),
-    "clip_levels": ("clip_levels", "mean"),
-    "lowest_clip_level_bps": ("lowest_clip_level", "mean"),
-    "level_changes": ("level_changes", "mean"),
-    "level_step_bps": ("level_step", "mean"),
-    "shown_level_bps": ("shown_level", "mean"),
-    "instability": ("instability", "mean"),
-    "qoe_lin_bps": ("qoe_lin", "mean"),
-    "qoe_log": ("qoe_log", "mean"),
-    "estimate_mean_bps": ("estimate", "mean"),
-    "buffer_mean_s": ("buffer", "mean"),
-    "buffer_min_s": ("buffer", "min"),
-    "rudp_cwnd_mean_bytes": ("rudp_cwnd", "mean"),
-    "rudp_cwnd_min_bytes": ("rudp_cwnd", "min"),
-    "rudp_cwnd_max_bytes": ("rudp_cwnd", "max"),
-    "rudp_rto_mean_s": ("rudp_rto", "mean"),
-    "rudp_cuts": ("rudp_cut", "mean"),
-    "rudp_retransmit_packets": ("rudp_retransmit", "mean"),
-    "rudp_expired_packets": ("rudp_expired", "mean"),
-    "rudp_given_up_packets": ("rudp_given_up", "mean"),
-    "stale_drop_packets": ("stale_drop", "mean"),
-    "overbuffer_mean_s": ("overbuffer", "mean"),
-    "overbuffer_max_s": ("overbuffer", "max"),
-    "thinning_mean": ("thinning", "mean"),
-}
-"""Key in JSON: (metric, its part)."""
 
-STAGE_KEYS: dict[str, tuple[str, str]] = {
-    "offered_bps": ("offered", "mean"),
-    "achieved_bps": ("achieved", "mean"),
-    "achieved_percent": ("achieved_share", "mean"),
-    "queue_mean_bytes": ("queue", "mean"),
-    "queue_max_bytes": ("queue", "max"),
-    "queue_mean_packets": ("queue_packets", "mean"),
-    "queue_max_packets": ("queue_packets", "max"),
-    "queue_delay_mean_s": ("queue_delay", "mean"),
-    "queue_delay_max_s": ("queue_delay", "max"),
-    "full_queue_delay_s": ("full_queue_delay", "mean"),
-    "mark_rate_percent": ("mark_rate", "mean"),
-    "marked_packets": ("marked_packets", "mean"),
-    "good_run_packets": ("good_run", "mean"),
-    "bad_run_packets": ("bad_run", "mean"),
-    "unfairness": ("unfairness", "mean"),
-    "inefficiency": ("inefficiency", "mean"),
-}
-"""Key in JSON: (metric, its part)."""
+@cache
+def stage_keys() -> Mapping[str, tuple[str, Part]]:
+    """Returns the keys of a bottleneck's metrics in JSON: (metric, its part)."""
+    return _keys("stage")
+
+
+def _keys(of: Subject) -> Mapping[str, tuple[str, Part]]:
+    return {
+        key: (one.name, part) for one in METRICS.values() if of in one.of for key, part in one.keys.items()
+    }

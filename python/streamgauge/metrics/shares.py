@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from streamgauge.claims.declaration import ComparedBy, Margin, Metric
+from streamgauge.claims.dimension import PERCENT
 from streamgauge.media import ClipEncoding, Content, content_given, frame_interval_ns, frame_sizes
 from streamgauge.metrics.capacity import carried_bits
 from streamgauge.metrics.course import Spans
 from streamgauge.metrics.fairness import max_min
 from streamgauge.metrics.frame import StageInfo, Trial
 from streamgauge.metrics.grid import SECOND_NS, Floats
-from streamgauge.metrics.queueing import Crossing
+from streamgauge.metrics.queueing import Crossing, crossing
 from streamgauge.metrics.result import Series
 from streamgauge.scenario.clips import media_clip
 from streamgauge.scenario.flow import Clip
@@ -25,7 +27,7 @@ from streamgauge.units import Time
 _LINUX_MSS = 1448
 
 
-def max_min_shares(trial: Trial, stage: StageInfo, passed: Crossing) -> dict[int, Series]:
+def max_min_shares(trial: Trial, stage: StageInfo) -> dict[int, Series]:
     """Returns per flow with media across the bottleneck, by its place, the share of its max-min fair
     allocation that left it.
 
@@ -49,7 +51,7 @@ def max_min_shares(trial: Trial, stage: StageInfo, passed: Crossing) -> dict[int
     with np.errstate(invalid="ignore"):
         caps = np.minimum(there_s * capacity / grid.widths_s, np.nan_to_num(there_s * wants[:, None]))
     due = max_min(capacity, caps)
-    got = departed_bits(stage, passed)
+    got = departed_bits(stage, trial.once(crossing, stage))
     return {row: Series(got[row], due[place]) for place, row in enumerate(rows)}
 
 
@@ -160,3 +162,37 @@ def wire_rate_bps(app: str | Mapping[str, Any], ethernet: bool = True) -> float:
 def _rate_bps(told: Facts, ethernet: bool) -> float:
     wanted = told.wanted_ethernet_bps if ethernet else told.wanted_ip_bps
     return math.inf if wanted is None else wanted
+
+
+def max_min_share(trial: Trial, flow: int) -> Series | None:
+    """Returns a flow's share at the bottleneck in the direction of its media; None where it has none."""
+    stage = trial.bottleneck(trial.flows[flow].direction)
+    return None if stage is None else trial.once(max_min_shares, stage).get(flow)
+
+
+METRICS = (
+    Metric(
+        "max_min_share",
+        PERCENT,
+        "flow",
+        "Share of its max-min fair allocation",
+        formula=(
+            "100 · bits that left the bottleneck / bits of its max-min fair allocation; see "
+            "[below](#shares-and-harm)"
+        ),
+        flow=max_min_share,
+        better="more",
+        reads=("media_end",),
+        label="fair share",
+        compared=(
+            ComparedBy(
+                "neighbour",
+                20,
+                "neighbours' fair share",
+                Margin(absolute=0.02),
+                name="neighbour_share",
+                title="Neighbours' share of their max-min fair allocation",
+            ),
+        ),
+    ),
+)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
+from streamgauge.claims.declaration import ComparedBy, Margin, Metric
+from streamgauge.claims.dimension import NUMBER
+from streamgauge.metrics.activity import own_times
 from streamgauge.metrics.course import Spans
 from streamgauge.metrics.frame import DOWN, Trial
 from streamgauge.metrics.grid import SECOND_NS, Floats, Ints
+from streamgauge.metrics.rates import received_bits
 from streamgauge.metrics.session import pauses_of
 
 SCALE_NS = round(SECOND_NS)
@@ -17,7 +20,7 @@ FEWEST_SECONDS = 5
 """Least length for a result."""
 
 
-def rate_variations(trial: Trial, received: Floats, own: Sequence[Ints]) -> list[float | None]:
+def rate_variations(trial: Trial) -> list[float | None]:
     """Returns for each flow the coefficient of variation of its receiver rate, at a time scale of 1 s, in the
     window.
 
@@ -28,18 +31,13 @@ def rate_variations(trial: Trial, received: Floats, own: Sequence[Ints]) -> list
     that lie between the first packet of the flow's own that is offered and the last, and in no pause of its
     viewer's and no time in which its plan has it be silent. Among these a second without a packet counts.
     None of a ping, of fewer than 5 seconds, and where nothing arrives.
-
-    Args:
-        trial: the trial.
-        received: bits that arrive, [flow, sample].
-        own: when each flow's own packets are offered (`streamgauge.metrics.activity.own_times`).
     """
-    grid = trial.grid
+    grid, own = trial.grid, trial.once(own_times)
     begin, end = int(grid.edges_ns[grid.first]), int(grid.edges_ns[grid.last])
     edges = np.arange(begin, end + 1, SCALE_NS, dtype=np.int64)
     if len(edges) <= FEWEST_SECONDS:
         return [None] * len(trial.flows)
-    bits = _per_second(trial, received, edges)
+    bits = _per_second(trial, trial.once(received_bits), edges)
     found: list[float | None] = []
     for row, flow in enumerate(trial.flows):
         active = Spans.none() if flow.is_ping else _active(trial, row, own[row])
@@ -78,3 +76,31 @@ def _variation(bits: Floats) -> float | None:
     mean = float(bits.sum()) / len(bits)
     # As np.std, in a third of the time.
     return math.sqrt(float(np.square(bits - mean).sum()) / (len(bits) - 1)) / mean if mean > 0 else None
+
+
+def rate_variation(trial: Trial, flow: int) -> dict[str, float | None]:
+    """Returns one flow's of `rate_variations`."""
+    return {"rate_variation": trial.once(rate_variations)[flow]}
+
+
+METRICS = (
+    Metric(
+        "rate_variation",
+        NUMBER,
+        "flow",
+        "Variation of the receiver rate from second to second",
+        formula="standard deviation / mean of the receiver rate, per second; see below",
+        flow=rate_variation,
+        number="M7",
+        better="less",
+        compared=(
+            ComparedBy(
+                "flow",
+                40,
+                "rate variation",
+                Margin(absolute=0.05),
+                title="Variation of the received rate over seconds",
+            ),
+        ),
+    ),
+)

@@ -6,18 +6,20 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from streamgauge.claims.declaration import ComparedBy, Margin, Metric
+from streamgauge.claims.dimension import NUMBER, TIME
 from streamgauge.metrics.course import counted
 from streamgauge.metrics.frame import DOWN, UP, Trial
 from streamgauge.metrics.grid import SECOND_NS
 from streamgauge.metrics.order import percentile
 from streamgauge.metrics.rates import new_bits
 from streamgauge.metrics.reported import EventSeries
-from streamgauge.metrics.result import Series
+from streamgauge.metrics.result import Measured, Series
 
 COMPLETE, FAILED = "transfer_complete", "transfer_failed"
 
 
-def transferred(trial: Trial, flow: int) -> tuple[dict[str, Series], dict[str, float | None]]:
+def transferred(trial: Trial, flow: int) -> Measured:
     """Returns a flow's metrics over time, and those of the window alone; none of a flow that is no transfers.
 
     A transfer counts when all of it has arrived; its completion time, the flow completion time of the
@@ -36,7 +38,7 @@ def transferred(trial: Trial, flow: int) -> tuple[dict[str, Series], dict[str, f
     elif settings.get("bytes"):
         times, took_s = _whole(trial, flow, int(settings["bytes"]))
     else:
-        return {}, {}
+        return Measured({})
     sample = np.searchsorted(grid.edges_ns, times, side="right") - 1
     known = np.isfinite(took_s)
     inside = known & (sample >= 0) & (sample < len(grid))
@@ -48,7 +50,7 @@ def transferred(trial: Trial, flow: int) -> tuple[dict[str, Series], dict[str, f
         "transfers_failed": Series(counted(grid, said.of(FAILED, flow)[0])),
         "completion_time": Series(total, done if known.all() else counted(grid, times[known])),
     }
-    return series, {"completion_time_p95": percentile(window, 95)}
+    return Measured(series, {"completion_time_p95": percentile(window, 95)})
 
 
 def _whole(trial: Trial, flow: int, size: int) -> EventSeries:
@@ -71,3 +73,63 @@ def _whole(trial: Trial, flow: int, size: int) -> EventSeries:
         if len(rows := offered.of(flow))
     ]
     return end, (end - min(begins)) / SECOND_NS
+
+
+METRICS = (
+    Metric(
+        "transfers",
+        NUMBER,
+        "flow",
+        "Transfers completed",
+        formula="transfers completed",
+        flow=transferred,
+        better="more",
+        reads=(
+            "transfer_complete",
+            "transfer_failed",
+        ),
+        section="transfers",
+    ),
+    Metric(
+        "transfers_failed",
+        NUMBER,
+        "flow",
+        "Transfers that failed",
+        formula="transfers refused, reset, timed out or cut short",
+        flow=transferred,
+        better="less",
+        reads=(
+            "transfer_complete",
+            "transfer_failed",
+        ),
+        section="transfers",
+    ),
+    Metric(
+        "completion_time",
+        TIME,
+        "flow",
+        "Completion time of transfers",
+        formula="mean of the completion times",
+        flow=transferred,
+        better="less",
+        reads=(
+            "transfer_complete",
+            "transfer_failed",
+        ),
+        json="completion_time_mean_s",
+        label="completion time",
+        section="transfers",
+        compared=(ComparedBy("viewer", 110, "completion time", Margin(relative=0.05)),),
+    ),
+    Metric(
+        "completion_time_p95",
+        TIME,
+        "flow",
+        "95th percentile of completion times",
+        formula="their 95th percentile, interpolated; for the window only",
+        flow=transferred,
+        better="less",
+        reads=("transfer_complete",),
+        section="transfers",
+    ),
+)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from streamgauge.claims.declaration import ComparedBy, Margin, Metric
+from streamgauge.claims.dimension import NUMBER, PERCENT, TIME
 from streamgauge.metrics.course import Spans, counted, summed
 from streamgauge.metrics.frame import Trial
 from streamgauge.metrics.grid import Floats, Ints
-from streamgauge.metrics.result import Series
-from streamgauge.metrics.session import Watched
+from streamgauge.metrics.result import Measured, Series
+from streamgauge.metrics.session import watched
+from streamgauge.metrics.tcp import of_player
 from streamgauge.systems.adapters import is_shipped
 from streamgauge.systems.machines import MACHINES
 
@@ -25,22 +26,15 @@ _SAID = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Viewed:
-    """The viewer's metrics of one flow."""
-
-    series: dict[str, Series]
-    scalars: dict[str, float | None]
-
-
-def viewed(trial: Trial, flow: int, watched: Watched) -> Viewed | None:
+def viewed(trial: Trial, flow: int) -> Measured | None:
     """Returns one flow's viewer; None if it plays nothing, as far as its machine and the plan state.
 
     Times are those of the events, so also where a host was late to act on them. A third-party player's
     silence has no meaning: events that it never sends, of frames, lost frames or stalls, are not among the
     metrics.
     """
-    said, machine, ours = trial.said, MACHINES.get(trial.machine(flow)), watched.tells_all
+    seen = trial.once(watched, flow)
+    said, machine, ours = trial.said, MACHINES.get(trial.machine(flow)), seen.tells_all
     if not ours and (machine is not None or not any(said.has(name, flow) for name in _SAID)):
         return None
     tells_losses = ours or said.has("frame_late", flow) or said.has("frame_incomplete", flow)
@@ -61,8 +55,8 @@ def viewed(trial: Trial, flow: int, watched: Watched) -> Viewed | None:
         if counts_drops:
             missed = missed + _dropped(trial, flow)
         series["frames_lost"] = Series(missed, shown_per_sample + missed)
-    scalars: dict[str, float | None] = {"startup_delay": watched.startup_s}
-    began, over, pauses, stalls = watched.began, watched.over, watched.pauses, watched.stalls
+    scalars: dict[str, float | None] = {"startup_delay": seen.startup_s}
+    began, over, pauses, stalls = seen.began, seen.over, seen.pauses, seen.stalls
     stalled = stalls.without(pauses)
     session_s = None
     if len(began):
@@ -81,12 +75,12 @@ def viewed(trial: Trial, flow: int, watched: Watched) -> Viewed | None:
             "frozen_share": Series(frozen.clipped(int(shown[0]), over).seconds(grid), session_s),
         }
     # A player that never began has no known stalls.
-    if watched.tells_stalls and (len(began) or (len(stalls.begin) and not ours)):
+    if seen.tells_stalls and (len(began) or (len(stalls.begin) and not ours)):
         stalled_s = stalled.seconds(grid)
         series |= {"stall_count": Series(counted(grid, stalls.begin)), "stall_time": Series(stalled_s)}
         if session_s is not None:
             series["rebuffer_ratio"] = Series(stalled.clipped(int(began[0]), over).seconds(grid), session_s)
-    return Viewed(series, scalars)
+    return Measured(series, scalars)
 
 
 def _dropped(trial: Trial, flow: int) -> Floats:
@@ -117,3 +111,222 @@ def freezes(shown_ns: Ints, until_ns: int, pauses: Spans) -> Spans:
         long = lasted >= np.maximum(FREEZE_FACTOR * mean, mean + FREEZE_EXCESS_NS)
     frozen = np.flatnonzero(long & (memory > 0))
     return Spans(times[frozen], times[frozen + 1])
+
+
+def buffered(trial: Trial, flow: int) -> Series | None:
+    """Returns the media in a player's buffer, as it reports it."""
+    return of_player(trial, flow, "buffer")
+
+
+METRICS = (
+    Metric(
+        "startup_delay",
+        TIME,
+        "flow",
+        "Startup delay",
+        formula=(
+            "from the request to play to the first frame, as the player reports it; else from the "
+            "flow's first packet"
+        ),
+        flow=viewed,
+        better="less",
+        reads=(
+            "playout_start",
+            "frame_shown",
+        ),
+        label="start-up delay",
+        section="viewer",
+        compared=(ComparedBy("viewer", 90, "start-up delay", Margin(absolute=0.1), title="Start-up delay"),),
+    ),
+    Metric(
+        "frames_shown",
+        NUMBER,
+        "flow",
+        "Frames shown",
+        formula="frames shown when due, or after a stall by a player that waits",
+        flow=viewed,
+        better="more",
+        reads=(
+            "frame_shown",
+            "frame_late",
+            "frame_incomplete",
+        ),
+        whole=True,
+        label="frames shown",
+        section="viewer",
+        compared=(ComparedBy("viewer", 70, "frames shown", Margin(relative=0.01), covered_by="frames_lost"),),
+    ),
+    Metric(
+        "frames_lost",
+        PERCENT,
+        "flow",
+        "Frames due but not shown",
+        formula=(
+            "100 · lost / (shown + lost); lost frames are late, incomplete, or counted as dropped by "
+            "the player"
+        ),
+        flow=viewed,
+        better="less",
+        reads=(
+            "frame_shown",
+            "frame_late",
+            "frame_incomplete",
+            "dropped_frames",
+        ),
+        label="frames lost",
+        section="viewer",
+        compared=(
+            ComparedBy(
+                "viewer", 60, "frames lost", Margin(absolute=0.01), title="Frames that were due and not shown"
+            ),
+        ),
+    ),
+    Metric(
+        "freeze_count",
+        NUMBER,
+        "flow",
+        "Freezes",
+        formula="number of freezes; each counts at its start",
+        flow=viewed,
+        better="less",
+        reads=(
+            "frame_shown",
+            "frame_late",
+            "frame_incomplete",
+            "stall",
+            "resume",
+            "media_end",
+        ),
+        whole=True,
+        label="freezes",
+        section="viewer",
+    ),
+    Metric(
+        "freeze_time",
+        TIME,
+        "flow",
+        "Time frozen",
+        formula="time in freezes, from the frozen frame to the next frame",
+        flow=viewed,
+        better="less",
+        reads=(
+            "frame_shown",
+            "frame_late",
+            "frame_incomplete",
+            "stall",
+            "resume",
+            "media_end",
+        ),
+        label="time frozen",
+        section="viewer",
+    ),
+    Metric(
+        "frozen_share",
+        PERCENT,
+        "flow",
+        "Share of the session spent frozen",
+        formula="100 · time in freezes / time from the first frame to the media's end",
+        flow=viewed,
+        better="less",
+        reads=(
+            "frame_shown",
+            "frame_late",
+            "frame_incomplete",
+            "stall",
+            "resume",
+            "media_end",
+        ),
+        json="frozen_percent",
+        label="share of time frozen",
+        section="viewer",
+        compared=(
+            ComparedBy(
+                "viewer",
+                10,
+                "time frozen",
+                Margin(absolute=0.01),
+                title="Share of the time with a frozen picture",
+            ),
+        ),
+    ),
+    Metric(
+        "stall_count",
+        NUMBER,
+        "flow",
+        "Stalls",
+        formula="number of stops to refill the buffer",
+        flow=viewed,
+        better="less",
+        reads=(
+            "playout_start",
+            "frame_shown",
+            "stall",
+            "resume",
+            "stall_count",
+        ),
+        whole=True,
+        label="stalls",
+        section="viewer",
+    ),
+    Metric(
+        "stall_time",
+        TIME,
+        "flow",
+        "Time stalled",
+        formula="their total time",
+        flow=viewed,
+        better="less",
+        reads=(
+            "playout_start",
+            "frame_shown",
+            "stall",
+            "resume",
+            "stall_count",
+            "media_end",
+        ),
+        label="time stalled",
+        section="viewer",
+    ),
+    Metric(
+        "rebuffer_ratio",
+        PERCENT,
+        "flow",
+        "Share of the session spent stalled",
+        formula="100 · time stalled / time from the first frame to the media's end",
+        flow=viewed,
+        better="less",
+        reads=(
+            "playout_start",
+            "frame_shown",
+            "stall",
+            "resume",
+            "stall_count",
+            "media_end",
+        ),
+        json="rebuffer_percent",
+        label="share of time stalled",
+        section="viewer",
+        compared=(
+            ComparedBy(
+                "viewer",
+                20,
+                "time stalled",
+                Margin(absolute=0.01),
+                title="Share of the time spent stalled",
+                covered_by="frozen_share",
+            ),
+        ),
+    ),
+    Metric(
+        "buffer",
+        TIME,
+        "flow",
+        "Media buffered",
+        formula="mean media in the player's buffer, as it reports it",
+        flow=buffered,
+        better="more",
+        reads=("buffer",),
+        json={"buffer_mean_s": "mean", "buffer_min_s": "min"},
+        section="viewer",
+    ),
+)

@@ -13,8 +13,9 @@ import polars as pl
 
 from streamgauge.campaign.loaded import LoadedTrial, read_header
 from streamgauge.campaign.stored import FILE, long_form
+from streamgauge.claims.declaration import Metric
 from streamgauge.claims.dimension import CANONICAL_UNITS, Dimension
-from streamgauge.claims.names import METRICS, MetricName, is_event, is_known, named
+from streamgauge.claims.names import METRICS, is_event, is_known, named
 from streamgauge.errors import RecordError, StreamGaugeError
 from streamgauge.metrics.result import VERSION, FlowMetrics, Measured, TrialMetrics
 from streamgauge.record.schema import EVENTS, PACKETS, TRIAL
@@ -161,7 +162,7 @@ def _empty(columns: Mapping[str, Any]) -> pl.DataFrame:
     return pl.DataFrame(schema={"place": pl.UInt32, **columns})
 
 
-def known(name: str) -> MetricName:
+def known(name: str) -> Metric:
     """Returns a metric by its name. Raises StreamGaugeError if there is none."""
     if not is_known(name):
         close = nearest(name, METRICS)
@@ -204,9 +205,10 @@ def _flows(trial: LoadedTrial) -> list[tuple[str, str]]:
 
 
 def _subjects(metrics: TrialMetrics) -> list[tuple[str | None, str | None, Measured]]:
-    """Returns each flow, then each stage, with its metrics."""
+    """Returns each flow, then each stage, then the trial itself, with its metrics."""
     flows = [(name, None, flow) for name, flow in metrics.flows.items()]
-    return [*flows, *((None, name, stage) for name, stage in metrics.stages.items())]
+    stages = [(None, name, stage) for name, stage in metrics.stages.items()]
+    return [*flows, *stages, (None, None, metrics.whole)]
 
 
 def _window(place: int, metrics: TrialMetrics, names: Collection[str], flow: str | None) -> pl.DataFrame:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from streamgauge.claims.dimension import json_value, show_in
 from streamgauge.claims.names import METRICS
 from streamgauge.metrics import Interval
-from streamgauge.metrics.result import FLOW_KEYS
+from streamgauge.metrics.result import flow_keys
 from streamgauge.paper.machines import mode_json
 from streamgauge.paper.published import Paper, PaperTable, SharesTable, TableColumn
 from streamgauge.paper.reading import Reading
@@ -17,9 +18,6 @@ from streamgauge.paper.shares import shares_json, shares_text
 from streamgauge.terminal import lay_out
 
 __all__ = ["Line", "lines_of", "ours", "table_json", "tables_text", "theirs"]
-
-_KEYS = {"jain": "jain"} | {metric: key for key, (metric, what) in FLOW_KEYS.items() if what == "mean"}
-"""Keys in JSON by metric."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +32,12 @@ class Line:
     printed: Mapping[str, str]
     ours: dict[str, Interval | None]
     n: int
+
+
+@cache
+def _keys() -> Mapping[str, str]:
+    """Returns keys in JSON by metric."""
+    return {"jain": "jain"} | {metric: key for key, (metric, part) in flow_keys().items() if part == "mean"}
 
 
 def lines_of(table: PaperTable, reading: Reading, mode: str) -> list[Line]:
@@ -143,7 +147,7 @@ def table_json(table: PaperTable | SharesTable, paper: Paper, readings: Sequence
             for mode in reading.modes:
                 found = lines_of(table, reading, mode)[index]
                 numbers = {
-                    _KEYS[metric]: {
+                    _keys()[metric]: {
                         "mean": plain(metric, value.mean),
                         "interval": None
                         if value.low is None or value.high is None
@@ -154,7 +158,7 @@ def table_json(table: PaperTable | SharesTable, paper: Paper, readings: Sequence
                     if value is not None
                 }
                 measured.append({"reading": reading.name or None, **mode_json(mode), **numbers})
-        published = {_KEYS[metric]: plain(metric, value) for metric, value in line.published.items()}
+        published = {_keys()[metric]: plain(metric, value) for metric, value in line.published.items()}
         lines.append(
             {
                 "scenario": line.scenario,

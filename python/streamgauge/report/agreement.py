@@ -20,16 +20,7 @@ from streamgauge.report.model import Entry, Group, entry_labels
 
 __all__ = ["SHOWN", "Agreement", "Pair", "agreement", "of_modes", "of_published", "pair"]
 
-SHOWN = {
-    "startup_delay": "start-up delay", "freeze_time": "time frozen", "freeze_count": "freezes",
-    "frozen_share": "share of time frozen", "stall_time": "time stalled", "stall_count": "stalls",
-    "rebuffer_ratio": "share of time stalled", "frames_shown": "frames shown", "frames_lost": "frames lost",
-    "qoe_lin": "QoE", "level": "bit rate shown", "level_changes": "changes of level",
-    "live_latency": "latency to live", "completion_time": "completion time", "throughput": "sent rate",
-    "receiver_rate": "received rate", "goodput": "goodput", "loss": "loss", "retransmitted": "retransmitted",
-    "packet_size": "mean packet", "queue_delay": "time in bottleneck", "rtt": "round-trip time",
-    "max_min_share": "fair share", "sent": "sent", "received": "received", "jain": "Jain's index",
-}  # fmt: skip
+SHOWN = {name: metric.label for name, metric in METRICS.items() if metric.label}
 """Metrics on pages, with their names beside a flow's name."""
 
 _NEAR = 0.05
@@ -137,9 +128,11 @@ def of_modes(entries: Sequence[Entry]) -> Agreement | None:
             if info.is_ping or flow not in emu.numbers.infos:
                 continue
             for metric in SHOWN:
-                if metric in METRICS and metric not in ("jain", "sent", "received"):
+                if METRICS[metric].of != "trial" and metric not in ("sent", "received"):
                     pairs += _of_metric(short[entry.id], entry, metric, flow, sim, emu)
-        pairs += _of_metric(short[entry.id], entry, "jain", "", sim, emu)
+        for metric in SHOWN:
+            if METRICS[metric].of == "trial":
+                pairs += _of_metric(short[entry.id], entry, metric, "", sim, emu)
     return agreement("Simulation and emulation", "simulated", "emulated", pairs)
 
 

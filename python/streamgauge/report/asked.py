@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from streamgauge.claims.declaration import Metric
 from streamgauge.claims.dimension import (
     DATA,
     PACKET_RATE,
@@ -18,7 +19,6 @@ from streamgauge.claims.dimension import (
     TIME,
     Dimension,
 )
-from streamgauge.claims.names import MetricName
 from streamgauge.metrics import TrialMetrics
 from streamgauge.metrics.grid import Floats
 from streamgauge.report.chart import COLOURS, WIDTH, DrawnFigure, bars, dash_of, rounded
@@ -52,13 +52,13 @@ _MOST_POINTS = 1200
 """Most points of a scatter: more hide one another."""
 
 
-def plotted(metric: MetricName) -> tuple[float, str, str]:
+def plotted(metric: Metric) -> tuple[float, str, str]:
     """Returns a metric's unit when it is drawn, (canonical units in one, name), and the title of an axis."""
     scale, unit = PLOTTED.get(metric.dimension, (1.0, ""))
     return scale, unit, f"{metric.title}, {unit}".removesuffix(", ")
 
 
-def has(trial: TrialMetrics, metric: MetricName, subject: str) -> bool:
+def has(trial: TrialMetrics, metric: Metric, subject: str) -> bool:
     """Returns whether a flow, stage or trial has a metric over time, in its dimension: each flow may have an
     event in a unit of its own."""
     try:
@@ -68,7 +68,7 @@ def has(trial: TrialMetrics, metric: MetricName, subject: str) -> bool:
         return False
 
 
-def _samples(trial: TrialMetrics, metric: MetricName, subject: str) -> Floats | None:
+def _samples(trial: TrialMetrics, metric: Metric, subject: str) -> Floats | None:
     """Returns a metric's samples in the window; None if the subject has it not over time."""
     if not has(trial, metric, subject):
         return None
@@ -78,7 +78,7 @@ def _samples(trial: TrialMetrics, metric: MetricName, subject: str) -> Floats | 
 class Distributions:
     """How the samples of metrics are distributed in each trial: quantiles at every hundredth."""
 
-    def __init__(self, metrics: Sequence[MetricName], subjects: Sequence[str]) -> None:
+    def __init__(self, metrics: Sequence[Metric], subjects: Sequence[str]) -> None:
         self._wanted = [(metric, subject) for metric in metrics for subject in subjects]
         self.found: dict[tuple[str, str], tuple[Spread, int]] = {}
         """By metric and subject: the distributions, and of how many trials."""
@@ -105,7 +105,7 @@ class Distributions:
 class SamplePairs:
     """Pairs of samples of two metrics, spread evenly over the trials."""
 
-    def __init__(self, metrics: Sequence[MetricName], subjects: Sequence[str], trials: int) -> None:
+    def __init__(self, metrics: Sequence[Metric], subjects: Sequence[str], trials: int) -> None:
         self._metrics, self._subjects = metrics, subjects
         self._each = max(1, _MOST_POINTS // max(1, trials * len(subjects)))
         self.left_out = 0
@@ -127,7 +127,7 @@ class SamplePairs:
 
 
 def distribution(
-    id_: str, title: str, like: str, metrics: Sequence[MetricName], subjects: Sequence[str],
+    id_: str, title: str, like: str, metrics: Sequence[Metric], subjects: Sequence[str],
     read: Mapping[str, Distributions],
 ) -> DrawnFigure | None:  # fmt: skip
     """Cumulative distributions: a plot a metric, a line a subject, a column a mode."""
@@ -213,7 +213,7 @@ def _text(text: str) -> str:
 
 
 def scatter(
-    id_: str, title: str, like: str, metrics: Sequence[MetricName], read: Mapping[str, SamplePairs],
+    id_: str, title: str, like: str, metrics: Sequence[Metric], read: Mapping[str, SamplePairs],
 ) -> DrawnFigure | None:  # fmt: skip
     """Returns one metric against another, a point a sample."""
     (x_scale, x_unit, x_title), (y_scale, y_unit, y_title) = (plotted(metric) for metric in metrics)
@@ -264,7 +264,7 @@ def _column(metric: str, unit: str) -> str:
 
 
 def mean_bars(
-    entry: Entry, id_: str, title: str, like: str, metrics: Sequence[MetricName], subjects: Sequence[str]
+    entry: Entry, id_: str, title: str, like: str, metrics: Sequence[Metric], subjects: Sequence[str]
 ) -> DrawnFigure | None:
     """Means over the valid trials with their intervals, a panel a mode."""
     scale, unit, name = plotted(metrics[0])

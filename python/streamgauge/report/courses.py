@@ -241,6 +241,9 @@ class Courses:
                         self._put((subject, metric, how), cut.values(series, how, self._trailing))
         if ("jain", "value") in self._wanted[0] and np.isfinite(trial.jain_samples).any():
             self._put(("", "jain", "value"), cut.values(trial.series("jain"), "value", 1))
+        for metric, how in self._wanted[0]:
+            if (series := trial.whole.series.get(metric)) is not None:
+                self._put(("", metric, how), cut.values(series, how, self._trailing))
         for name, flow in trial.flows.items():
             for metric in self._summed:
                 if (series := flow.series.get(metric)) is not None:

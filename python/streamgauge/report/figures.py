@@ -7,8 +7,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from streamgauge.claims.declaration import Metric
 from streamgauge.claims.dimension import TIME
-from streamgauge.claims.names import MetricName, is_event, is_known, named
+from streamgauge.claims.names import is_event, is_known, named
 from streamgauge.metrics import TrialMetrics
 from streamgauge.report.asked import (
     Distributions,
@@ -33,6 +34,7 @@ from streamgauge.report.modes import (
     points_words,
 )
 from streamgauge.report.multiples import multiples
+from streamgauge.report.own_figures import FIGURES, AskedFigure, drawn
 from streamgauge.report.plots import Plot, PlotBlock, PlotLine
 from streamgauge.report.timeline import DRAWN, OF_FLOWS, OF_STAGES, WINDOW, over_time
 
@@ -79,8 +81,26 @@ def for_entry(entry: Entry) -> list[DrawnFigure]:
     besides = [plot for one in series if not one.like for plot in _by_metric(one, told, read)]
     made: list[DrawnFigure | None] = [over_time(entry, read, besides)]
     made += [_in_the_form_of(entry, one, told, read) for one in series if one.like]
-    made += [_other(entry, one, told, read, apart[one.place]) for one in others]
+    made += [_other(entry, one, told, read, apart[one.place]) for one in others if one.draw in _KINDS]
+    made += [_of_package(entry, one, told, read) for one in others if one.draw in FIGURES]
     return [figure for figure in made if figure is not None]
+
+
+_KINDS = ("bars", "cdf", "scatter")
+"""Kinds of `_other`."""
+
+
+def _of_package(entry: Entry, wanted: _Wanted, told: Told, read: Read) -> DrawnFigure | None:
+    """Returns a figure that an installed package draws."""
+    subjects = dict.fromkeys(name for one in read.values() for name in wanted.subjects(one.first))
+    asked = AskedFigure(
+        id=f"{entry.slug}-asked-{wanted.place}",
+        title=wanted.title,
+        metrics=tuple(told[metric] for metric in wanted.metrics),
+        subjects=tuple(subjects),
+        groups=tuple(one.group for one in read.values()),
+    )
+    return drawn(wanted.draw, asked)
 
 
 @dataclass(frozen=True)
@@ -115,8 +135,13 @@ class _Wanted:
     def title(self) -> str:
         """Returns the scenario's, or the metrics' names."""
         names = [named(name).title for name in self.metrics]
-        by = " by flow" if self.by == "flow" and self.metrics != ("jain",) else ""
+        by = " by flow" if self.by == "flow" and not self.is_of_trial else ""
         return self.given or f"{names[0]}{''.join(f' and {name.lower()}' for name in names[1:])}{by}"
+
+    @property
+    def is_of_trial(self) -> bool:
+        """Returns whether all of its metrics are of the whole trial."""
+        return all(named(name).of == "trial" for name in self.metrics)
 
     @property
     def said(self) -> str:
@@ -125,7 +150,7 @@ class _Wanted:
 
     def subjects(self, trial: TrialMetrics) -> list[str]:
         """Flows or stages; pings only where nothing but round-trip times is asked for."""
-        if self.metrics == ("jain",):
+        if self.is_of_trial:
             return [""]
         if self.by == "stage":
             return list(trial.stages)
@@ -134,10 +159,10 @@ class _Wanted:
         ]
 
 
-Told = Mapping[str, MetricName]
+Told = Mapping[str, Metric]
 
 
-def _told(metric: str, trials: Iterable[TrialMetrics]) -> MetricName:
+def _told(metric: str, trials: Iterable[TrialMetrics]) -> Metric:
     """Returns a metric; for an event with its dimension, as in the first flow that has it."""
     found = named(metric)
     if is_event(metric):
@@ -147,7 +172,7 @@ def _told(metric: str, trials: Iterable[TrialMetrics]) -> MetricName:
     return found
 
 
-def _asked_line(name: str, read: Read, subject: str, metric: MetricName) -> PlotLine | None:
+def _asked_line(name: str, read: Read, subject: str, metric: Metric) -> PlotLine | None:
     """Returns a line of a declared figure, in the modes where it has the metric's dimension."""
     mine = {mode: one for mode, one in read.items() if has(one.first, metric, subject)}
     return line_of(name, mine, subject, metric.name)

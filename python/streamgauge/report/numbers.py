@@ -45,6 +45,8 @@ class Numbers:
                 except (KeyError, ValueError):
                     continue
         self._put("jain", "", trial.jain)
+        for metric in {**trial.whole.series, **trial.whole.scalars}:
+            self._put(metric, "", trial.value(metric))
         for name, flow in trial.flows.items():
             self._put(_PLAYED, name, _played(flow))
             if (transfers := flow.series.get("transfers")) is not None:

@@ -9,9 +9,10 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
 
+from streamgauge import installed
 from streamgauge.claims.expression import Expression, ExpressionError
 from streamgauge.claims.expression import parse as parse_check
-from streamgauge.claims.names import METRICS, event_of, is_known
+from streamgauge.claims.names import METRICS, event_of, fed_by, is_known
 from streamgauge.claims.syntax import Node
 from streamgauge.scenario.draws import Distribution
 from streamgauge.scenario.flow import Clip, ClipValue
@@ -218,7 +219,9 @@ class Check(Model):
             ) from None
         for reference in expression.references():
             if (event := MEASURED.get(event_of(reference.metric) or "")) is not None:
-                raise issue(f"`{reference}`: {_of_metrics(event)}", "that", f"read {', '.join(event.feeds)}")
+                raise issue(
+                    f"`{reference}`: {_of_metrics(event)}", "that", f"read {', '.join(fed_by(event.name))}"
+                )
         return self
 
 
@@ -226,10 +229,15 @@ def _of_metrics(event: MeasuredEvent) -> str:
     return f"'{event.name}' is what metrics are made of, and not read as it is"
 
 
+DRAWN: Final = ("series", "bars", "scatter", "cdf", "table", *installed.names(installed.FIGURES))
+"""Kinds of figures: our own, and those of other installed packages."""
+
+
 class Figure(Model):
     """A figure that the report draws."""
 
-    draw: Literal["series", "bars", "scatter", "cdf", "table"]
+    draw: Literal[DRAWN]  # type: ignore[valid-type]
+    """A kind of our own, or one that an installed package brings."""
     of: tuple[str, ...] = Field(min_length=1)
     """Names of metrics."""
     by: Literal["flow", "scenario", "stage"] = "flow"
@@ -249,7 +257,7 @@ class Figure(Model):
                 )
             event = event_of(name) or ""
             if (measured := MEASURED.get(event)) is not None:
-                raise issue(_of_metrics(measured), ("of", index), f"draw {', '.join(measured.feeds)}")
+                raise issue(_of_metrics(measured), ("of", index), f"draw {', '.join(fed_by(measured.name))}")
             if "." in event:
                 shown = name[: name.rindex(".")]
                 raise issue(f"'{name}' names a flow; a figure draws all", ("of", index), f"write {shown}")

@@ -191,7 +191,9 @@ class Arrivals(Model):
         return self
 
 
-def _known(name: Any, table: dict[str, System], what: str, other: dict[str, System], other_key: str) -> str:
+def _known(
+    name: Any, table: Mapping[str, System], what: str, other: Mapping[str, System], other_key: str
+) -> str:
     if name in table:
         return str(name)
     if name in other:
@@ -254,10 +256,11 @@ EcnWord = Annotated[
     Literal["off", "classic", "l4s"], BeforeValidator(_ecn_word, json_schema_input_type=str | bool)
 ]
 SystemField = Annotated[
-    SystemValue, BeforeValidator(_system_name, json_schema_input_type=Literal[tuple(SYSTEMS)] | Command)
+    SystemValue,
+    BeforeValidator(_system_name, json_schema_input_type=Literal[SYSTEMS.known_names()] | Command),
 ]
 TrafficField = Annotated[
-    str, BeforeValidator(_traffic_name), Field(json_schema_extra={"enum": list(TRAFFIC)})
+    str, BeforeValidator(_traffic_name), Field(json_schema_extra={"enum": list(TRAFFIC.known_names())})
 ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +28,29 @@ from streamgauge.systems.relay import RelayAdapter, RelaySetup
 COMMANDS = "command"
 """Whatever a scenario gives by its commands."""
 
-ADAPTERS: dict[str, Adapter] = {
-    COMMANDS: CommandAdapter(),
-    **{name: system.adapter for name, system in {**SYSTEMS, **TRAFFIC}.items() if "emu" in system.modes},
-}
+_OF_COMMANDS: Adapter = CommandAdapter()
+
+
+class _Adapters(Mapping[str, Adapter]):
+    """Those of the registry's systems that run in emu, and that of commands."""
+
+    def __getitem__(self, name: str) -> Adapter:
+        if name == COMMANDS:
+            return _OF_COMMANDS
+        system = SYSTEMS.get(name) or TRAFFIC[name]
+        if "emu" not in system.modes:
+            raise KeyError(name)
+        return system.adapter
+
+    def __iter__(self) -> Iterator[str]:
+        yield COMMANDS
+        yield from (name for name, system in {**SYSTEMS, **TRAFFIC}.items() if "emu" in system.modes)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+ADAPTERS: Mapping[str, Adapter] = _Adapters()
 
 
 def adapter_for(flow: FlowSetup) -> Adapter:

@@ -1,0 +1,1 @@
+"""Outages of a flow: an example of a package that extends StreamGauge."""
