@@ -102,11 +102,10 @@ def _measured(what: str, trial: Trial, *of: Any) -> _Found:
     """Calls every function of a kind (``flow``, ``stage`` or ``trial``)."""
     found = _Found()
     for function, names in _functions(what):
-        package = METRICS.package_of(names[0])
         try:
             _add(found, names, trial.once(function, *of))
         except Exception as error:
-            if not package:
+            if not (package := METRICS.package_of(names[0])):
                 raise
             raise CannotRunError(
                 f"package {package}: metric {names[0]} fails: {type(error).__name__}: {error}. Mend the "
