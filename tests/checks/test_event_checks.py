@@ -195,7 +195,7 @@ def check(that: str) -> dict[str, Any]:
 def test_a_scenario_may_check_and_draw_events_and_is_refused_what_cannot_be() -> None:
     figures = [{"draw": "series", "of": ["event.my_decode_time", "event_count.my_rebuffer"]}]
     assert scenario(figures=figures, **check("event.my_decode_time.video <= 20 ms")).figures
-    assert "stall_count, stall_time" in problem(**check("event.stall.video <= 3"))
+    assert "read stall_count, stall_time" in problem(**check("event.stall.video <= 3"))
     assert "draw frames_shown" in problem(figures=[{"draw": "series", "of": ["event_count.frame_shown"]}])
     assert "write event.x" in problem(figures=[{"draw": "series", "of": ["event.x.video"]}])
     assert "expected one of" in problem(figures=[{"draw": "series", "of": ["events.x"]}])

@@ -41,8 +41,9 @@ other installed packages."""
 
 @cache
 def fed_by(event: str) -> tuple[str, ...]:
-    """Returns the metrics that an event of that name changes."""
-    return tuple(metric.name for metric in METRICS.values() if event in metric.reads)
+    """Returns the metrics that an event of that name changes, those first that name it earliest."""
+    found = [metric for metric in METRICS.values() if event in metric.reads]
+    return tuple(metric.name for metric in sorted(found, key=lambda metric: metric.reads.index(event)))
 
 
 _EVENT, _COUNT = "event.", "event_count."
