@@ -29,6 +29,11 @@ CONFIG = ROOT / "zensical.toml"
 OFFLINE = Path(__file__).with_name("docs-offline.js")
 SHIM = "assets/javascripts/offline.js"
 _OUTSIDE = re.compile(r"\]\(\s*\.\./(?!\.\.)([^)\s]+)\)")
+#: A link with a page's file name as its words, which are right in the repository.
+_NAMED_BY_FILE = re.compile(r"\[([\w-]+\.md)\]\(\1(#[^)\s]*)?\)")
+#: A figure and its interval in a table, which belong on one line.
+_INTERVAL = re.compile(r"(?<=^\|)(?:.*\d ± \d.*)$", re.M)
+_TITLE = re.compile(r"^# (.+)$", re.M)
 _FOREIGN_SHIM = re.compile(r'<script src="https://unpkg\.com/iframe-worker/shim"[^>]*></script>')
 
 
@@ -40,11 +45,23 @@ def in_nav(nav: Any) -> list[str]:
     return [page for part in parts for page in in_nav(part)]
 
 
+def title_of(page: Path) -> str:
+    """Returns the first heading of a page, or its file name."""
+    found = _TITLE.search(page.read_text(encoding="utf-8"))
+    return page.name if found is None else found[1]
+
+
 def stage(source: Path) -> None:
     """Writes the pages to build: those of docs/, and those generated from the code."""
     shutil.copytree(ROOT / "docs", source)
+    titles = {page.name: title_of(page) for page in source.glob("*.md")}
     for page in source.rglob("*.md"):
         text = page.read_text(encoding="utf-8")
+        text = _INTERVAL.sub(lambda row: row[0].replace(" ± ", "\u00a0±\u00a0"), text)
+        # A page of the site has a title, and no file name.
+        text = _NAMED_BY_FILE.sub(
+            lambda link: f"[{titles.get(link[1], link[1])}]({link[1]}{link[2] or ''})", text
+        )
         # Files outside docs/ are read in the repository.
         page.write_text(_OUTSIDE.sub(rf"]({REPOSITORY}/blob/main/\1)", text), encoding="utf-8")
     (source / "reference").mkdir()

@@ -33,6 +33,10 @@ def test_every_page_is_in_the_site_and_none_is_twice(site: Path) -> None:
     assert len(nav) == len(set(nav))
     assert not sorted(page for page in pages if not (site / page).exists())
     assert (site / "reference" / "commands.html").exists()
+    # In the site a page is called by its title.
+    index = (site / "index.html").read_text("utf-8")
+    assert ">Architecture</a>" in index and ".md</a>" not in index
+    assert "\u00a0±\u00a0" in (site / "findings.html").read_text("utf-8")
 
 
 def test_faults_of_a_site_are_found(tmp_path: Path) -> None:
