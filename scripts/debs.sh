@@ -33,11 +33,6 @@ unpack_debs() { # folder suite architecture all|alone package...
     for part in $(printf '%s\n' "$base" "$suite" | sort -u); do
         echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $part main"
     done >"$state/sources.list"
-    # As in an installed Debian, where these folders are one with those below /usr.
-    for part in bin sbin lib lib64; do
-        mkdir -p "$root/usr/$part"
-        [ -e "$root/$part" ] || ln -s "usr/$part" "$root/$part"
-    done
     apt_for "$state" "$suite" "$architecture" apt-get update || return
     if [ "$how" = all ]; then
         apt_for "$state" "$suite" "$architecture" apt-get -y --no-install-recommends --download-only install "$@" >/dev/null ||
@@ -47,6 +42,14 @@ unpack_debs() { # folder suite architecture all|alone package...
     fi
     for part in "$state"/cache/archives/*.deb; do
         dpkg-deb --extract "$part" "$root" || return
+    done
+    # As in an installed Debian, these folders are one with those below /usr.
+    for part in bin sbin lib lib64; do
+        if [ ! -L "$root/$part" ]; then
+            mkdir -p "$root/usr/$part"
+            [ ! -d "$root/$part" ] || cp -a "$root/$part/." "$root/usr/$part/" && rm -rf "${root:?}/$part"
+            ln -s "usr/$part" "$root/$part"
+        fi
     done
     rm -rf "$state"
 }
