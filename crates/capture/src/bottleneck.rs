@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 
 use crate::first_look::Mechanism;
+use crate::path_course::PathCourse;
 use crate::queue_model::{
     Arrival, MOST_ARRIVALS as MOST_KEPT, QueueLevels, ServedQueue, Unseen, complete, placed, served,
 };
@@ -78,6 +79,8 @@ pub struct BottleneckEstimate {
     unseen: Vec<Unseen>,
     served: Option<ServedQueue>,
     placed: Option<QueueLevels>,
+    /// Delay without a queue, and losses at a queue that is not full, over time.
+    pub path_course: PathCourse,
     /// Longest wait in the queue (ns).
     pub longest_ns: i64,
     /// Losses at a queue that was at least half as full as ever.
@@ -112,6 +115,9 @@ impl BottleneckEstimate {
             self.from_ns = None;
         }
         let is_long = waited >= (self.longest_ns / LONG_WAIT).min(JITTER_NS);
+        // Nothing was before it in a queue: the last packet had left by then.
+        let is_alone = self.last.is_none_or(|last| packet.in_ns + least > last.out_ns);
+        self.path_course.pass(packet.in_ns, is_alone.then_some(delay));
         if let Some(last) = self.last {
             let gap = packet.out_ns - last.out_ns;
             // It arrived at the bottleneck before the last one was gone.
@@ -219,6 +225,7 @@ impl BottleneckEstimate {
             self.refused.push(with as i64);
         } else {
             self.other_losses += 1;
+            self.path_course.lose(in_ns);
         }
     }
 

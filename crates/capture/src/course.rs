@@ -19,6 +19,9 @@ pub struct Course {
     pub width_ns: i64,
     /// Bytes in each bin, from the first packet on.
     pub bins: Vec<u32>,
+    /// The bin of the last packet, and its beginning (ns): most packets are in the same one.
+    bin: usize,
+    bin_ns: i64,
     last_ns: i64,
     burst: u32,
     /// Longest burst, in packets.
@@ -40,6 +43,8 @@ impl Course {
             from_ns: at_ns,
             width_ns: NARROWEST,
             bins: Vec::new(),
+            bin: 0,
+            bin_ns: at_ns,
             last_ns: at_ns,
             burst: 0,
             longest_burst: 0,
@@ -66,6 +71,14 @@ impl Course {
             }
             self.silent = (self.silent.0 + 1, self.silent.1.saturating_add(apart));
         }
+        if !(0..self.width_ns).contains(&(at_ns - self.bin_ns)) || self.bins.is_empty() {
+            self.find_bin(at_ns);
+        }
+        let held = &mut self.bins[self.bin];
+        *held = held.saturating_add(bytes);
+    }
+
+    fn find_bin(&mut self, at_ns: i64) {
         let mut bin = ((at_ns - self.from_ns).max(0) / self.width_ns) as usize;
         while bin >= MOST_BINS {
             self.bins = self
@@ -79,7 +92,8 @@ impl Course {
         if bin >= self.bins.len() {
             self.bins.resize(bin + 1, 0);
         }
-        self.bins[bin] = self.bins[bin].saturating_add(bytes);
+        self.bin = bin;
+        self.bin_ns = self.from_ns.saturating_add((bin as i64).saturating_mul(self.width_ns));
     }
 
     fn end_burst(&mut self) {

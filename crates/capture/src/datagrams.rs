@@ -1,6 +1,7 @@
 //! The protocol of a UDP flow: from signalling, or recognised by its bytes.
 
 use crate::packet::Packet;
+use crate::rtcp::rtcp_parts;
 use crate::rtp::{RtpHeader, RtpSource, is_rtcp};
 use crate::srt::{self, SrtStream};
 
@@ -179,20 +180,9 @@ impl Datagrams {
 
     /// Keeps the cumulative losses of sender and receiver reports.
     fn report(&mut self, bytes: &[u8]) {
-        let mut rest = bytes;
-        while rest.len() >= 8 && rest[0] >> 6 == 2 {
-            let length = (usize::from(u16::from_be_bytes([rest[2], rest[3]])) + 1) * 4;
-            let (first, count) = match rest[1] {
-                200 => (28, usize::from(rest[0] & 31)),
-                201 => (8, usize::from(rest[0] & 31)),
-                _ => (0, 0),
-            };
-            for block in 0..count {
-                let at = first + block * 24;
-                let (Some(ssrc), Some(lost)) = (word(rest, at), word(rest, at + 4)) else { break };
-                if at + 24 > length {
-                    break;
-                }
+        for part in rtcp_parts(bytes) {
+            for block in part.blocks() {
+                let (Some(ssrc), Some(lost)) = (word(block, 0), word(block, 4)) else { break };
                 let lost = (lost << 8).cast_signed() >> 8;
                 match self.reported.iter().position(|(one, _)| *one == ssrc) {
                     Some(at) => self.reported[at].1 = lost,
@@ -200,7 +190,6 @@ impl Datagrams {
                     None => {}
                 }
             }
-            rest = rest.get(length..).unwrap_or_default();
         }
     }
 

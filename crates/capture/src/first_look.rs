@@ -45,6 +45,8 @@ pub enum Mechanism {
     Refusals,
     /// Receiver reports decide on packets of RTP.
     Reports,
+    /// Feedback on single packets decides, too.
+    Feedback,
     /// The second clock's skew.
     Skew,
     /// Clocks by least delays, not by the median.
@@ -69,6 +71,7 @@ impl Mechanism {
             "acknowledgements" => Mechanism::Acknowledgements,
             "refusals" => Mechanism::Refusals,
             "reports" => Mechanism::Reports,
+            "feedback" => Mechanism::Feedback,
             "skew" => Mechanism::Skew,
             "least delay" => Mechanism::LeastDelay,
             "sides without skew" => Mechanism::SidesWithoutSkew,

@@ -6,22 +6,24 @@
 //!
 //! A packet without a match was lost, or not captured. The acknowledgements in the receiver's capture show which. If
 //! bytes are acknowledged and were never seen there, that capture missed them. If bytes were sent again, they were
-//! lost. Without acknowledgements it stays open.
+//! lost. For datagrams, feedback on single packets and counts of losses show the same. Without any of these it stays
+//! open.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 
 use crate::bottleneck::{BottleneckEstimate, Passed};
 use crate::capture::Capture;
 use crate::clock::Clock;
-use crate::copies::fingerprint;
 use crate::error::CaptureError;
+use crate::feedback::{Feedback, Passage};
 use crate::first_look::{CaptureSource, FirstLook, KnownBeforehand, Mechanism, first_look};
 use crate::flow::{Above, Flows};
 use crate::hash::Mixed;
-use crate::packet::{End, Packet, PacketTransport, flag};
-use crate::reports::{Range, Reports, RtpNumber, rtp_number};
+use crate::packet::{End, PacketTransport};
+use crate::reports::{Range, Reports, RtpNumber};
 use crate::samples::Samples;
 use crate::tcp::{Segment, Sender};
+use crate::waiting::{Waiting, WaitingLine, waiting};
 
 /// A packet waits so long for its match (ns).
 pub const WINDOW_NS: i64 = 10_000_000_000;
@@ -136,95 +138,6 @@ impl Matching {
     }
 }
 
-/// A packet that waits for its match.
-#[derive(Clone, Copy)]
-struct Waiting {
-    at_ns: i64,
-    print: u64,
-    flow: u32,
-    from: u8,
-    ecn: u8,
-    is_matched: bool,
-    is_sender: bool,
-    ip_bytes: u32,
-    payload_bytes: u32,
-    seq: Option<u32>,
-    /// Sequence numbers that it takes.
-    length: u32,
-    rtp: Option<RtpNumber>,
-    /// The number of the next packet with this print; 0 for none.
-    next: u64,
-    /// See [`MatchedPacket::number`].
-    number: u64,
-}
-
-/// The waiting packets of one capture, numbered from 1.
-#[derive(Default)]
-struct Line {
-    packets: VecDeque<Waiting>,
-    first: u64,
-    by_print: HashMap<u64, u64, Mixed>,
-}
-
-impl Line {
-    fn push(&mut self, packet: Waiting) {
-        if self.packets.is_empty() {
-            self.first = self.first.max(1);
-        }
-        let number = self.first + self.packets.len() as u64;
-        match self.by_print.get(&packet.print).copied() {
-            Some(mut at) => {
-                while let Some(one) = self.get(at).filter(|one| one.next != 0) {
-                    at = one.next;
-                }
-                if let Some(one) = self.get_mut(at) {
-                    one.next = number;
-                }
-            }
-            None => {
-                self.by_print.insert(packet.print, number);
-            }
-        }
-        self.packets.push_back(packet);
-    }
-
-    fn get(&self, number: u64) -> Option<&Waiting> {
-        self.packets.get(number.checked_sub(self.first)? as usize)
-    }
-
-    fn get_mut(&mut self, number: u64) -> Option<&mut Waiting> {
-        self.packets.get_mut(number.checked_sub(self.first)? as usize)
-    }
-
-    /// The first packet of this print without a match, which then has one; or whether there was one with a match.
-    fn take(&mut self, print: u64) -> Result<Waiting, bool> {
-        let mut at = self.by_print.get(&print).copied().unwrap_or(0);
-        let mut had = false;
-        while let Some(one) = self.get_mut(at) {
-            if !one.is_matched {
-                one.is_matched = true;
-                return Ok(*one);
-            }
-            had = true;
-            at = one.next;
-        }
-        Err(had)
-    }
-
-    fn pop(&mut self) -> Option<Waiting> {
-        let packet = self.packets.pop_front()?;
-        if self.by_print.get(&packet.print) == Some(&self.first) {
-            if packet.next != 0 {
-                self.by_print.insert(packet.print, packet.next);
-            } else {
-                self.by_print.remove(&packet.print);
-            }
-        }
-        self.first += 1;
-        Some(packet)
-    }
-}
-
 /// Matches `b` with `a`. `each` is given every packet with its fate.
 ///
 /// # Errors
@@ -252,6 +165,7 @@ pub fn matching(
         again: HashMap::default(),
         undecided: Vec::new(),
         reports: Default::default(),
+        feedback: Feedback::default(),
         ended: [None, None],
         began: [None, None],
         last_ns: [i64::MIN; 2],
@@ -302,13 +216,14 @@ struct State {
     numbers: HashMap<(End, End, u8), u32, Mixed>,
     /// By capture: the number of each of its flows.
     of_capture: [Vec<Option<u32>>; 2],
-    lines: [Line; 2],
+    lines: [WaitingLine; 2],
     /// Times of segments that were sent again, by flow, end and sequence number.
     again: HashMap<(u32, u8, u32), Vec<i64>, Mixed>,
     /// Without a match, and so far without an acknowledgement or a report.
     undecided: Vec<Waiting>,
     /// By capture: the receiver reports in it.
     reports: [Reports; 2],
+    feedback: Feedback,
     began: [Option<i64>; 2],
     ended: [Option<i64>; 2],
     last_ns: [i64; 2],
@@ -317,32 +232,6 @@ struct State {
     read: [u64; 2],
     without: Option<Mechanism>,
     first: FirstLook,
-}
-
-fn waiting(packet: &Packet<'_>, payload: usize) -> Waiting {
-    let (seq, length) = match packet.transport {
-        PacketTransport::Tcp(tcp) => {
-            let controls = u32::from(tcp.flags & flag::SYN != 0) + u32::from(tcp.flags & flag::FIN != 0);
-            (Some(tcp.seq), packet.payload_bytes + controls)
-        }
-        _ => (None, 0),
-    };
-    Waiting {
-        at_ns: packet.at_ns,
-        print: fingerprint(packet, payload),
-        flow: 0,
-        from: 0,
-        ecn: packet.ecn,
-        is_matched: false,
-        is_sender: false,
-        ip_bytes: packet.ip_bytes,
-        payload_bytes: packet.payload_bytes,
-        seq,
-        length,
-        rtp: rtp_number(packet),
-        next: 0,
-        number: 0,
-    }
 }
 
 impl State {
@@ -358,6 +247,7 @@ impl State {
                 again,
                 read,
                 reports,
+                feedback,
                 ..
             } = self;
             let is_more = capture.next_packet(|packet| {
@@ -385,8 +275,19 @@ impl State {
                     })
                 });
                 let at_ns = if side == 0 { packet.at_ns } else { clock.to_a(packet.at_ns) };
-                let is_sender = flows[number as usize].ways[placed.from].forward == (side == 0);
-                let packet_of = waiting(packet, first.payload);
+                let from = placed.from as u8;
+                let forward = flows[number as usize].ways[placed.from].forward;
+                let is_sender = forward == (side == 0);
+                let mut packet_of = waiting(packet, first.payload);
+                if let Above::Udp(datagrams) = &alone[side].flows[index].above {
+                    let passage = Passage { flow: number, from, forward, is_sender, at_ns };
+                    if is_sender {
+                        packet_of.numbered = feedback.send(packet, datagrams, passage);
+                    }
+                    let arrived_ns =
+                        |flow: u32, from: u8| flows[flow as usize].ways[usize::from(from)].last_in_ns;
+                    feedback.take(packet, datagrams, passage, arrived_ns);
+                }
                 if is_sender {
                     reports[side].take(packet, at_ns);
                     packet_of.rtp.into_iter().for_each(|rtp| reports[side].send(rtp));
@@ -398,16 +299,10 @@ impl State {
                     if again.len() > MOST_AGAIN {
                         again.clear();
                     }
-                    again.entry((number, placed.from as u8, tcp.seq)).or_default().push(at_ns);
+                    again.entry((number, from, tcp.seq)).or_default().push(at_ns);
                 }
-                let packet_of = Waiting {
-                    at_ns,
-                    flow: number,
-                    from: placed.from as u8,
-                    is_sender,
-                    number: read[side] - 1,
-                    ..packet_of
-                };
+                let packet_of =
+                    Waiting { at_ns, flow: number, from, is_sender, number: read[side] - 1, ..packet_of };
                 found = Some(Taken { at_ns, packet: packet_of });
             });
             if !is_more {
@@ -497,7 +392,8 @@ impl State {
                 if fate == PacketFate::Lost || fate == PacketFate::Open && packet.seq.is_none() {
                     self.found.bottlenecks[side].lose(packet.at_ns, packet.ip_bytes);
                 }
-                if fate == PacketFate::Open && (packet.length > 0 || packet.rtp.is_some()) {
+                let is_numbered = packet.rtp.is_some() || packet.numbered[0].is_some();
+                if fate == PacketFate::Open && (packet.length > 0 || is_numbered) {
                     // The repair of a repair that was lost may take minutes, and so may reports.
                     self.undecided.push(packet);
                     if self.undecided.len() == MOST_UNDECIDED {
@@ -510,33 +406,50 @@ impl State {
         }
     }
 
-    /// Decides on packets that waited for an acknowledgement or a report.
+    /// Decides on packets that waited for an acknowledgement, feedback or a report.
     fn decide(&mut self, each: &mut impl FnMut(&MatchedPacket)) {
-        let undecided = std::mem::take(&mut self.undecided);
-        let mut ranges: HashMap<(usize, Range), u32, Mixed> = HashMap::default();
-        for range in undecided.iter().filter_map(|packet| self.range(packet)) {
-            *ranges.entry(range).or_default() += 1;
+        let undecided: Vec<(Waiting, Option<bool>)> =
+            std::mem::take(&mut self.undecided).into_iter().map(|one| (one, self.is_lost(&one))).collect();
+        // By range: packets without feedback, and those that were lost by it.
+        let mut ranges: HashMap<(usize, Range), [u32; 2], Mixed> = HashMap::default();
+        for (packet, is_lost) in &undecided {
+            let Some(range) = self.range(packet) else { continue };
+            let [without, lost] = ranges.entry(range).or_default();
+            *without += u32::from(is_lost.is_none());
+            *lost += u32::from(*is_lost == Some(true));
         }
-        for packet in undecided {
-            let way = &self.found.flows[packet.flow as usize].ways[usize::from(packet.from)];
-            let mut fate = self.fate(&packet, usize::from(way.forward));
-            if let Some((receiver, range)) = self.range(&packet) {
-                let without = ranges.get(&(receiver, range)).copied().unwrap_or(0);
-                fate = match self.reports[receiver].are_lost(range, without) {
-                    Some(true) => PacketFate::Lost,
-                    Some(false) => PacketFate::NotCaptured,
-                    None => fate,
-                };
+        for (packet, mut is_lost) in undecided {
+            if let Some((receiver, range)) = self.range(&packet).filter(|_| is_lost.is_none()) {
+                let [without, lost] = ranges.get(&(receiver, range)).copied().unwrap_or_default();
+                is_lost = self.reports[receiver].are_lost(range, without, lost);
             }
+            let way = &self.found.flows[packet.flow as usize].ways[usize::from(packet.from)];
+            let fate = match is_lost {
+                Some(true) => PacketFate::Lost,
+                Some(false) => PacketFate::NotCaptured,
+                None => self.fate(&packet, usize::from(way.forward)),
+            };
             self.note(&packet, fate, None, each);
         }
+    }
+
+    /// Whether feedback shows that a packet was lost, or that it arrived.
+    fn is_lost(&self, packet: &Waiting) -> Option<bool> {
+        if self.without == Some(Mechanism::Feedback) {
+            return None;
+        }
+        let way = &self.found.flows[packet.flow as usize].ways[usize::from(packet.from)];
+        let longest_ns = (way.reordered > 0).then_some(self.longest_ns);
+        self.feedback.is_lost(&packet.numbered, packet.at_ns, longest_ns)
     }
 
     /// The receiver of a packet of RTP, and the two reports that it is between. The receiver's capture has all of them.
     fn range(&self, packet: &Waiting) -> Option<(usize, Range)> {
         let way = &self.found.flows[packet.flow as usize].ways[usize::from(packet.from)];
         let receiver = usize::from(way.forward);
-        let is_plain = |rtp: &RtpNumber| self.reports[1 - receiver].sends_once(rtp.source);
+        let is_plain = |rtp: &RtpNumber| {
+            self.reports[1 - receiver].sends_once(rtp.source) && !self.feedback.is_repaired(&packet.numbered)
+        };
         let known = packet.rtp.filter(is_plain).filter(|_| self.without != Some(Mechanism::Reports))?;
         Some((receiver, self.reports[receiver].range(known, packet.at_ns)?))
     }

@@ -18,6 +18,11 @@ pub struct DirectionRow {
     pub rate_bps: Option<f64>,
     /// The rate over time: s since the first capture's first packet, bit/s.
     pub rate_course: Vec<(f64, f64)>,
+    /// The least one-way delay without queue and transmission over time: s since the first capture's first packet, s.
+    /// Empty where the offset of the clocks is not known.
+    pub delay_course: Vec<(f64, f64)>,
+    /// The share of packets over time that were lost elsewhere than at a full queue.
+    pub loss_course: Vec<(f64, f64)>,
     /// Limit of the queue in Ethernet bytes, the packet in transmission included; where losses were of a full queue.
     pub queue_bytes: Option<f64>,
     /// The most bytes that were held with an accepted packet, and the fewest with a lost one.
@@ -142,7 +147,14 @@ pub fn analyse_pair(
         let side = usize::from(!forward);
         let known = clock.error_ns.is_some().then(|| clock.least_ns[side]).flatten();
         let receiver = usize::from(forward);
-        direction_row(&matched, forward, &bottlenecks[side], known, zero_ns, is_whole[receiver])
+        let transmission_ns = bottlenecks[side].least_transmission_ns();
+        let shift_ns = if forward { shift_ns } else { -shift_ns } - transmission_ns;
+        let mut row =
+            direction_row(&matched, forward, &bottlenecks[side], known, zero_ns, is_whole[receiver]);
+        if known.is_some() {
+            row.delay_course = bottlenecks[side].path_course.delays(zero_ns, shift_ns);
+        }
+        row
     };
     let (main, back) = (direction(is_a_to_b), direction(!is_a_to_b));
     let missed = |flow: &MatchedFlow| -> u64 {
@@ -203,6 +215,8 @@ fn direction_row(
     DirectionRow {
         rate_bps,
         rate_course: bottleneck.course(zero_ns),
+        delay_course: Vec::new(),
+        loss_course: bottleneck.path_course.losses(zero_ns),
         queue_bytes: (is_full && rate_bps.is_some())
             .then(|| refused.map_or(accepted as f64, |refused| (accepted + refused) as f64 / 2.0)),
         queue_bounds_bytes: rate_bps.map(|_| (accepted, refused)),

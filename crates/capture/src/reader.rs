@@ -101,7 +101,7 @@ pub struct CaptureReader {
     legacy_ns: bool,
     layout: Option<Layout>,
     position: u64,
-    /// Bytes of the last block, which the next call consumes.
+    /// Bytes of the buffer whose blocks were returned. They are consumed together: each time may move the rest.
     pending: usize,
     ending: Option<CaptureEnding>,
     /// The program that wrote the file, if it is named.
@@ -166,17 +166,19 @@ impl CaptureReader {
             return None;
         }
         loop {
-            if self.pending > 0 {
-                self.reader.consume(self.pending);
-                self.position += self.pending as u64;
-                self.pending = 0;
-            }
             let step = match self.whole_packet() {
                 Some((place, size)) => {
-                    self.pending = size;
+                    self.pending += size;
                     Step::Packet(place)
                 }
-                None => self.step(),
+                None => {
+                    if self.pending > 0 {
+                        self.reader.consume(self.pending);
+                        self.position += self.pending as u64;
+                        self.pending = 0;
+                    }
+                    self.step()
+                }
             };
             match step {
                 Step::Packet(place) => {
@@ -204,8 +206,10 @@ impl CaptureReader {
     /// about lengths, is left to the parser of all blocks.
     #[inline]
     fn whole_packet(&self) -> Option<(Place, usize)> {
-        let data = self.reader.data();
-        match self.layout? {
+        let layout = self.layout?;
+        let before = self.pending;
+        let data = self.reader.data().get(before..)?;
+        match layout {
             Layout::Record { big } => {
                 let head: &[u8; 16] = data.first_chunk()?;
                 let field = |at: usize| number(head, at, big);
@@ -216,7 +220,8 @@ impl CaptureReader {
                 let unit = if self.legacy_ns { 1 } else { 1000 };
                 let at_ns = i64::from(field(0)) * NANOSECONDS as i64 + i64::from(field(4)) * unit;
                 let original = field(12).max(captured as u32);
-                Some((Place { interface: 0, at_ns: Some(at_ns), original, from: 16, length: captured }, size))
+                let from = before + 16;
+                Some((Place { interface: 0, at_ns: Some(at_ns), original, from, length: captured }, size))
             }
             Layout::Block { big } => {
                 const ENHANCED_PACKET: u32 = 6;
@@ -238,7 +243,8 @@ impl CaptureReader {
                 let at_ns = self.interfaces.get(index)?.time(stamp);
                 let original = field(24).max(captured as u32);
                 let interface = index as u32;
-                Some((Place { interface, at_ns: Some(at_ns), original, from: 28, length: captured }, size))
+                let from = before + 28;
+                Some((Place { interface, at_ns: Some(at_ns), original, from, length: captured }, size))
             }
         }
     }

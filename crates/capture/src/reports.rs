@@ -8,6 +8,7 @@ use std::collections::HashMap;
 
 use crate::hash::Mixed;
 use crate::packet::{Packet, PacketTransport};
+use crate::rtcp::rtcp_parts;
 
 /// Sources, and reports of each, that are kept.
 const MOST_SOURCES: usize = 256;
@@ -17,9 +18,6 @@ const LONGEST_RANGE: u32 = 1 << 15;
 /// The longest time (ns) between a packet and its report.
 const LATEST_NS: i64 = 30_000_000_000;
 const VERSION: u8 = 2;
-const SENDER_REPORT: u8 = 200;
-const RECEIVER_REPORT: u8 = 201;
-const BLOCK: usize = 24;
 
 /// A packet of RTP by its source and number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -87,28 +85,16 @@ impl Reports {
 
     /// Takes the reports of a packet, if it is RTCP.
     pub fn take(&mut self, packet: &Packet<'_>, at_ns: i64) {
-        let mut rest = packet.payload;
-        let starts =
-            |bytes: &[u8]| bytes.len() >= 8 && bytes[0] >> 6 == VERSION && (200..=207).contains(&bytes[1]);
         if packet.transport != PacketTransport::Udp || packet.is_later_fragment() {
             return;
         }
-        while starts(rest) {
-            let length = 4 + 4 * usize::from(u16::from_be_bytes([rest[2], rest[3]]));
-            let own = &rest[..length.min(rest.len())];
-            let head = match own[1] {
-                SENDER_REPORT => 28,
-                RECEIVER_REPORT => 8,
-                _ => own.len(),
-            };
-            let blocks = own.get(head..).unwrap_or_default().chunks_exact(BLOCK);
-            for block in blocks.take(usize::from(own[0] & 31)) {
+        for part in rtcp_parts(packet.payload) {
+            for block in part.blocks() {
                 let word =
                     |at: usize| u32::from_be_bytes([block[at], block[at + 1], block[at + 2], block[at + 3]]);
                 let lost = ((word(4) << 8).cast_signed()) >> 8;
                 self.push(word(0), Report { at_ns, highest: word(8), lost });
             }
-            rest = rest.get(length..).unwrap_or_default();
         }
     }
 
@@ -138,12 +124,12 @@ impl Reports {
         in_time.into_iter().find(holds).map(|(at, _)| (packet.source, at))
     }
 
-    /// Returns whether the packets of a range were lost, given their number in the range that the receiver's capture
-    /// lacks. `None` if that stays open.
-    pub fn are_lost(&self, (source, at): Range, without: u32) -> Option<bool> {
+    /// Returns whether the packets of a range were lost that the receiver's capture lacks: `without` packets, beside
+    /// `known` losses. `None` if that stays open.
+    pub fn are_lost(&self, (source, at): Range, without: u32, known: u32) -> Option<bool> {
         let own = self.by_source.get(&source)?;
         let lost = own.get(at)?.lost.wrapping_sub(own.get(at.checked_sub(1)?)?.lost);
-        match u32::try_from(lost) {
+        match u32::try_from(i64::from(lost) - i64::from(known)) {
             Ok(0) => Some(false),
             Ok(lost) if lost == without => Some(true),
             _ => None,

@@ -50,6 +50,43 @@ pub fn is_rtcp(bytes: &[u8]) -> bool {
     bytes.len() >= 8 && bytes[0] >> 6 == 2 && (192..=223).contains(&bytes[1])
 }
 
+/// Elements of two bytes in RTP's header extension, with their identifiers (RFC 8285 sections 4.2, 4.3).
+pub fn two_byte_elements(bytes: &[u8]) -> impl Iterator<Item = (u8, u16)> + '_ {
+    let is_extended = bytes.first().is_some_and(|first| first & 0x10 != 0);
+    let head = 12 + 4 * usize::from(bytes.first().map_or(0, |first| first & 15));
+    let extension = bytes.get(head..).filter(|_| is_extended).unwrap_or_default();
+    let (is_short, mut rest) = match extension {
+        [0xbe, 0xde, high, low, rest @ ..] => (true, words_of(rest, *high, *low)),
+        [0x10, 0..=15, high, low, rest @ ..] => (false, words_of(rest, *high, *low)),
+        _ => (true, &[][..]),
+    };
+    std::iter::from_fn(move || {
+        loop {
+            let (id, length, behind) = match rest {
+                [0, behind @ ..] => {
+                    rest = behind;
+                    continue;
+                }
+                [head, behind @ ..] if is_short && head >> 4 < 15 => {
+                    (head >> 4, usize::from(head & 15) + 1, behind)
+                }
+                [id, length, behind @ ..] if !is_short => (*id, usize::from(*length), behind),
+                _ => return None,
+            };
+            let (value, behind) = behind.split_at_checked(length)?;
+            rest = behind;
+            if let [high, low] = value {
+                return Some((id, u16::from_be_bytes([*high, *low])));
+            }
+        }
+    })
+}
+
+/// The captured part of so many words.
+fn words_of(rest: &[u8], high: u8, low: u8) -> &[u8] {
+    &rest[..rest.len().min(4 * usize::from(u16::from_be_bytes([high, low])))]
+}
+
 /// The clock rate of a static payload type (RFC 3551 section 6).
 fn static_rate(payload_type: u8) -> Option<u32> {
     Some(match payload_type {

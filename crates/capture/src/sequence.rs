@@ -20,6 +20,13 @@ pub enum Arrival {
     Restart,
 }
 
+/// The number with these low `bits` that is nearest to `to`.
+pub fn nearest(bits: u32, to: u64, number: u64) -> u64 {
+    let size = 1u64 << bits;
+    let ahead = number.wrapping_sub(to) & (size - 1);
+    if ahead < size / 2 { to + ahead } else { (to + ahead).saturating_sub(size) }
+}
+
 /// Follows one stream's numbers of `bits` bits.
 #[derive(Clone, Debug)]
 pub struct Sequence {
@@ -63,9 +70,7 @@ impl Sequence {
 
     /// The extended number nearest to the highest one.
     pub fn extended(&self, number: u64) -> u64 {
-        let size = 1u64 << self.bits;
-        let ahead = number.wrapping_sub(self.highest) & (size - 1);
-        if ahead < size / 2 { self.highest + ahead } else { (self.highest + ahead).saturating_sub(size) }
+        nearest(self.bits, self.highest, number)
     }
 
     /// A packet with this number arrives.

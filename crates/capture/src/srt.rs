@@ -4,15 +4,18 @@ use crate::sequence::Sequence;
 
 /// A data packet's header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Data {
-    seq: u32,
-    resent: bool,
-    socket: u32,
+pub struct SrtData {
+    /// Its number, of 31 bits.
+    pub seq: u32,
+    /// It is sent again.
+    pub resent: bool,
+    /// The receiver's socket.
+    pub socket: u32,
 }
 
 /// A packet before the flow is believed.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Candidate(Option<Data>);
+pub struct Candidate(Option<SrtData>);
 
 /// The SRT data of one direction of a flow.
 #[derive(Clone, Debug)]
@@ -32,10 +35,11 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-fn data(bytes: &[u8]) -> Option<Data> {
+/// The header of a data packet, if these bytes may be one.
+pub fn data(bytes: &[u8]) -> Option<SrtData> {
     let (seq, message, socket) = (word(bytes, 0)?, word(bytes, 4)?, word(bytes, 12)?);
     let is_data = seq >> 31 == 0 && socket != 0 && message >> 30 != 0 && bytes.len() >= 16;
-    is_data.then_some(Data { seq, resent: message >> 26 & 1 == 1, socket })
+    is_data.then_some(SrtData { seq, resent: message >> 26 & 1 == 1, socket })
 }
 
 /// A control packet: handshake, keep-alive, ACK, NAK, shutdown, ACKACK, drop request.
