@@ -339,9 +339,11 @@ def parse_trace(text: str, format: str | None = None, lasts_ns: int | None = Non
     """Reads a trace of a link (crates/path/src/trace lists the formats and their sources).
 
     `format` is "mahimahi", "csv", "pensieve", "byte_log", "ucc" or "ucc_up"; by default it is told from the
-    first line. Returns `{"format", "samples", "duration_ns", "mean_bps", "rate"}` as JSON. `rate` is a
-    bottleneck's rate in the plan: opportunities, which repeat by themselves, or steps, written out again and
-    again until `lasts_ns` (once without it, and the last rate stays).
+    first line. Returns `{"format", "samples", "duration_ns", "mean_bps", "rate", "delay", "loss",
+    "faults"}` as JSON. `delay` (ns) and `loss` (parts of 1) are steps of their columns, written once; null
+    where `faults` has the reason. `rate` is a bottleneck's rate in the plan: opportunities, which repeat by
+    themselves, or steps, written out again and again until `lasts_ns` (once without it, and the last rate
+    stays).
 
     Raises:
         ScenarioError: naming the line, what was expected, and the remedy.

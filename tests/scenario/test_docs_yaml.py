@@ -31,9 +31,13 @@ BASE: dict[str, Any] = {
         "cross": {"role": "rival", "traffic": "cbr", "parameters": {"rate": "60 packets/s"}},
         "far": {"role": "rival", "traffic": "ping"},
         "ftp": {"role": "subject", "traffic": "bulk"},
+        "tcp_1": {"role": "rival", "traffic": "bulk"},
     },
     "until": {"time": "200 s"},
 }
+
+
+LINE = "time_s,rate_kbps,delay_ms,loss_percent\n0,500,20,0\n10,800,40,1.5\n"
 
 
 def blocks() -> list[Any]:
@@ -53,6 +57,7 @@ def load(data: dict[str, Any], folder: Path) -> list[Scenario]:
 @pytest.mark.parametrize("text", blocks())
 def test_a_block_loads(text: str, tmp_path: Path) -> None:
     part = YAML(typ="safe", pure=True).load(text)
+    (tmp_path / "my-line.csv").write_text(LINE)
     if "unknowns" in part:
         (tmp_path / UNKNOWNS_FILE).write_text(text, encoding="utf-8")
         assert len(load_unknowns(tmp_path / UNKNOWNS_FILE, find(["hessler/*"]))) == len(part["unknowns"])
@@ -106,7 +111,7 @@ def test_every_element_has_a_row() -> None:
 
 @pytest.mark.parametrize("cell", rows())
 def test_an_example_of_a_table_loads(cell: str, tmp_path: Path) -> None:
-    (tmp_path / "my-line.csv").write_text("time_s,rate_kbps\n0,500\n10,800\n")
+    (tmp_path / "my-line.csv").write_text(LINE)
     match = re.fullmatch(r"`(.*)`", cell)
     assert match, cell
     part = YAML(typ="safe", pure=True).load(match[1])

@@ -14,7 +14,9 @@ from pydantic import ValidationError
 from streamgauge import _native
 from streamgauge.cli import main
 from streamgauge.errors import DoubtWarning, ScenarioError
-from streamgauge.scenario import Scenario, load
+from streamgauge.scenario import Path as ScenarioPath
+from streamgauge.scenario import Scenario, load, lower
+from streamgauge.scenario.path import direction_in_words
 from streamgauge.scenario.path.trace import TraceFile
 
 ROOT = Path(__file__).parent.parent.parent
@@ -172,3 +174,67 @@ def test_a_trace_that_is_none_is_one_line(content: bytes, says: str, tmp_path: P
     file.write_bytes(content)
     with pytest.raises(ValidationError, match=says):
         TraceFile.model_validate(str(file))
+
+
+COLUMNS = """\
+id: test/columns
+title: One table of rate, delay and loss
+path:
+  down:
+    rate: {trace: line.csv}
+    delay: {trace: line.csv}
+    loss: {trace: line.csv}
+    queue: droptail 50 kB
+flows: {bulk: {role: subject, traffic: bulk}}
+until: {time: 5 s}
+"""
+
+
+def test_a_table_has_rate_delay_and_loss_on_one_clock(tmp_path: Path) -> None:
+    (tmp_path / "line.csv").write_text(
+        "time (s);rate (Mbit/s);delay [ms];loss (%)\n10;4;20;0\n11;2;;\n12;1;80;1.5\n13;2;80;0\n"
+    )
+    (tmp_path / "my.yaml").write_text(COLUMNS)
+    (scenario,) = load(str(tmp_path / "my.yaml"))
+    plan = lower(scenario, "sim", 1)["path"]["down"]
+    by_kind = {next(iter(stage["kind"])): stage for stage in plan}
+    second, mbit = 10**9, 10**6
+    # Times count from the first row, a blank field keeps its value, and all begin again after 4 s.
+    assert by_kind["bottleneck"]["kind"]["bottleneck"]["rate"]["steps"][-1] == [7 * second, 2 * mbit]
+    delay = by_kind["delay"]["kind"]["delay"]
+    assert (delay["delay"], delay["steps"]) == (
+        20 * mbit,
+        [[2 * second, 80 * mbit], [4 * second, 20 * mbit], [6 * second, 80 * mbit]],
+    )
+    loss = by_kind["loss"]
+    assert loss["kind"]["loss"]["model"] == {"bernoulli": {"probability": 0.0}}
+    assert loss["changes"] == [
+        [at * second, {"loss": share}] for at, share in ((2, 0.015), (3, 0.0), (6, 0.015), (7, 0.0))
+    ]
+    # The record has the scenario with digests, and reads it back.
+    again = Scenario.model_validate(scenario.normalised())
+    assert lower(again, "sim", 1)["path"]["down"] == plan
+    said = direction_in_words(scenario.path.down)
+    assert "loses 0 to 1.5 % at random by the trace line.csv" in said
+    assert "20 to 80 ms of delay by the trace line.csv" in said
+
+
+@pytest.mark.parametrize(
+    ("table", "says"),
+    [
+        ("time_s,rate_kbps\n0,1\n", "no column of a delay"),
+        ("time_s,rate_kbps,delay_ms,loss_percent\n0,1,x,0\n", "line 2: the delay is"),
+        ("time_s,rate_kbps,delay_ms,loss_percent\n0,1,1,120\n", "more than every packet"),
+        ("time_s,rate_kbps,delay_ms,latency_ms,loss_ratio\n0,1,1,1,0\n", "are alike"),
+        ("time_s,rate_kbps,delay_ms,loss_ratio\n0,1,,0\n", "first row has no value"),
+    ],
+)
+def test_a_column_that_is_used_is_sound(tmp_path: Path, table: str, says: str) -> None:
+    (tmp_path / "line.csv").write_text(table)
+    (tmp_path / "my.yaml").write_text(COLUMNS)
+    with pytest.raises(ScenarioError, match=says) as caught:
+        load(str(tmp_path / "my.yaml"))
+    assert "line.csv" in str(caught.value)
+    # Where only its rate is used, the other columns are passed over.
+    rate = {"down": {"rate": {"trace": str(tmp_path / "line.csv")}, "queue": "droptail 50 kB"}}
+    assert ScenarioPath.model_validate(rate).down.rate is not None

@@ -447,8 +447,9 @@ fn canonical_json(py: Python<'_>, text: &str) -> PyResult<String> {
 }
 
 /// Reads a trace of a link; `format` is a name of it, or `None` to go by its first line. Returns `{"format",
-/// "samples", "duration_ns", "mean_bps", "doubt", "rate"}` as JSON, where `doubt` is why its units are probably others
-/// (or null) and `rate` is a bottleneck's, its steps repeated until `lasts_ns`.
+/// "samples", "duration_ns", "mean_bps", "doubt", "rate", "delay", "loss", "faults"}` as JSON, where `doubt` is why its units
+/// are probably others (or null) and `rate` is a bottleneck's, its steps repeated until `lasts_ns`. `delay` (ns) and
+/// `loss` (parts of 1) are steps once, null where `faults` has the reason.
 #[pyfunction]
 #[pyo3(signature = (text, format=None, lasts_ns=None))]
 fn parse_trace(py: Python<'_>, text: &str, format: Option<&str>, lasts_ns: Option<u64>) -> PyResult<String> {
@@ -458,6 +459,14 @@ fn parse_trace(py: Python<'_>, text: &str, format: Option<&str>, lasts_ns: Optio
         Ok((trace, rate))
     });
     let (trace, rate) = parsed.map_err(|error| exception(py, "ScenarioError", error.to_string()))?;
+    let delays = trace
+        .delays
+        .as_ref()
+        .map(|steps| steps.iter().map(|(at, delay)| (at.as_nanos(), delay.as_nanos())).collect::<Vec<_>>());
+    let losses = trace
+        .losses
+        .as_ref()
+        .map(|steps| steps.iter().map(|&(at, loss)| (at.as_nanos(), loss)).collect::<Vec<_>>());
     to_json(&serde_json::json!({
         "format": trace.format.name(),
         "samples": trace.len(),
@@ -465,6 +474,12 @@ fn parse_trace(py: Python<'_>, text: &str, format: Option<&str>, lasts_ns: Optio
         "mean_bps": trace.mean().as_bps(),
         "doubt": trace.doubt(),
         "rate": rate,
+        "delay": delays.as_ref().ok(),
+        "loss": losses.as_ref().ok(),
+        "faults": {
+            "delay": delays.as_ref().err().map(ToString::to_string),
+            "loss": losses.as_ref().err().map(ToString::to_string),
+        },
     }))
 }
 

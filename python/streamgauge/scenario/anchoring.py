@@ -19,22 +19,14 @@ __all__ = ["anchor"]
 
 def anchor(document: Document, folder: Path) -> None:
     """Makes the paths that a file names relative to where it lies absolute."""
-    from streamgauge.scenario.path.trace import shipped_traces
-
     path = document.data.get("path")
     for direction in path.values() if isinstance(path, dict) else ():
         if not isinstance(direction, dict):
             continue
         stages = direction.get("stages")
         for stage in (direction, *(stages if isinstance(stages, list) else ())):
-            rate = stage.get("rate") if isinstance(stage, dict) else None
-            if not isinstance(rate, dict):
-                continue
-            for key in ("trace", "csv"):
-                holder, at = (rate[key], "file") if isinstance(rate.get(key), dict) else (rate, key)
-                file = holder.get(at)
-                if isinstance(file, str) and file not in shipped_traces():
-                    holder[at] = str(folder / Path(file).expanduser())
+            for key in ("rate", "delay", "loss") if isinstance(stage, dict) else ():
+                _anchor_trace(stage.get(key), folder)
     population = document.data.get("population")
     clips = population.get("clips") if isinstance(population, dict) else None
     for clip in clips if isinstance(clips, list) else ():
@@ -70,6 +62,17 @@ def anchor(document: Document, folder: Path) -> None:
                         str(folder / Path(one).expanduser()) if isinstance(one, str) else one
                         for one in helpers
                     ]
+
+
+def _anchor_trace(setting: Any, folder: Path) -> None:
+    """Makes the file of a trace absolute; one that ships keeps its name."""
+    from streamgauge.scenario.path.trace import shipped_traces
+
+    for key in ("trace", "csv") if isinstance(setting, dict) else ():
+        holder, at = (setting[key], "file") if isinstance(setting.get(key), dict) else (setting, key)
+        file = holder.get(at)
+        if isinstance(file, str) and file not in shipped_traces():
+            holder[at] = str(folder / Path(file).expanduser())
 
 
 def _anchor_object(place: dict[str, Any], folder: Path) -> None:

@@ -280,7 +280,7 @@ def _forms(at: Key) -> Iterator[Sequence[str]]:
         case ("path", _, "rate"):
             yield ("steps", "square", "csv", "trace")
         case ("path", _, "delay"):
-            yield ("constant", "steps")
+            yield ("constant", "steps", "trace")
         case ("path", _, "delay", "jitter"):
             yield list(JITTERS)
         case ("path", _, "reorder"):

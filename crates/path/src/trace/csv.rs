@@ -1,9 +1,10 @@
 //! Separated values: from each time on, that rate. A header names the columns and their units, `time_s,rate_mbps` or
-//! `t (ms);throughput [kbit/s]`; other columns are passed over. Without a header there are two columns, s and bit/s.
+//! `t (ms);throughput [kbit/s]`; a delay and a loss may stand beside them, other columns are passed over. Without a header there are two columns, s and bit/s.
 //! Columns are separated by commas, semicolons or tabs. Times count from the first.
 
 use streamgauge_base::{BitRate, Duration};
 
+use super::columns::{Beside, TraceColumn};
 use super::lines::{Lines, lasting, not_later, number, quote, rate, room, since, time};
 use super::units::{Unit, rate_unit, time_unit};
 use super::{Samples, TraceError};
@@ -80,16 +81,27 @@ pub fn separator(line: &str) -> Option<char> {
     [';', '\t', ','].into_iter().find(|separator| line.contains(*separator))
 }
 
-/// Samples, how long they last, and whether a header named the units.
-pub fn parse(mut lines: Lines<'_>) -> Result<(Samples, Duration, bool), TraceError> {
+/// A table, read.
+pub struct CsvTable {
+    pub samples: Samples,
+    pub duration: Duration,
+    /// A header named the units.
+    pub names_units: bool,
+    pub delays: TraceColumn<Duration>,
+    pub losses: TraceColumn<f64>,
+}
+
+/// Reads the table.
+pub fn parse(mut lines: Lines<'_>) -> Result<CsvTable, TraceError> {
     let Some((line, text)) = lines.peek()? else { return Err(TraceError::empty()) };
     let separator = separator(text).unwrap_or(',');
     let is_header = has_header(text, separator);
-    let layout = if is_header {
+    let (layout, mut beside) = if is_header {
         lines.next()?;
-        header(line, text, separator)?
+        let names: Vec<&str> = text.split(separator).map(unquoted).collect();
+        (header(line, &names, separator)?, Beside::of(line, &names))
     } else {
-        Layout { separator, columns: 2, time: (0, 1e9), rate: (1, 1.0) }
+        (Layout { separator, columns: 2, time: (0, 1e9), rate: (1, 1.0) }, Beside::of(line, &[]))
     };
     let mut rates: Vec<(Duration, BitRate)> = Vec::new();
     let mut first = None;
@@ -112,10 +124,14 @@ pub fn parse(mut lines: Lines<'_>) -> Result<(Samples, Duration, bool), TraceErr
             return Err(not_later(line));
         }
         let value = number(line, fields[layout.rate.0], "the rate", "2500")?;
-        rates.push((since(line, at, first)?, rate(line, value, layout.rate.1)?));
+        let at = since(line, at, first)?;
+        rates.push((at, rate(line, value, layout.rate.1)?));
+        beside.delay.take(line, &fields, at);
+        beside.loss.take(line, &fields, at);
     }
     let (samples, duration) = lasting(rates)?;
-    Ok((samples, duration, is_header))
+    let (delays, losses) = (beside.delay.finish(), beside.loss.finish());
+    Ok(CsvTable { samples, duration, names_units: is_header, delays, losses })
 }
 
 fn unquoted(field: &str) -> &str {
@@ -137,11 +153,10 @@ struct Column<'a> {
     is_named: bool,
 }
 
-fn header(line: usize, text: &str, separator: char) -> Result<Layout, TraceError> {
-    let names: Vec<&str> = text.split(separator).map(unquoted).collect();
-    let time = find(line, &names, "time", time_unit, TIME_NAMES, "time_s or time_ms")?;
+fn header(line: usize, names: &[&str], separator: char) -> Result<Layout, TraceError> {
+    let time = find(line, names, "time", time_unit, TIME_NAMES, "time_s or time_ms")?;
     let example = "rate_bps, rate_kbps, rate_mbps or \"rate (kbyte/s)\"";
-    let rate = find(line, &names, "rate", rate_unit, RATE_NAMES, example)?;
+    let rate = find(line, names, "rate", rate_unit, RATE_NAMES, example)?;
     Ok(Layout { separator, columns: names.len(), time, rate })
 }
 

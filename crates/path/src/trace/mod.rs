@@ -10,6 +10,7 @@
 //! | `ucc`, `ucc_up` | G-NetTrack's CSV, `DL_bitrate` or `UL_bitrate` in kbit/s | Raca et al., MMSys 2018 (4G) and 2020 (5G), Cork |
 
 mod byte_log;
+mod columns;
 mod csv;
 mod lines;
 mod mahimahi;
@@ -23,6 +24,7 @@ use std::str::FromStr;
 use streamgauge_base::{BitRate, Duration};
 
 use crate::spec::{OpportunitiesSpec, RateSpec};
+pub use columns::TraceColumn;
 use lines::Lines;
 
 /// How a trace's text is laid out.
@@ -159,6 +161,10 @@ pub struct Trace {
     pub duration: Duration,
     /// The text names the units of its numbers.
     pub names_units: bool,
+    /// One-way delays over its time: of `csv` with such a column.
+    pub delays: TraceColumn<Duration>,
+    /// Shares of packets that are lost over its time: of `csv` with such a column.
+    pub losses: TraceColumn<f64>,
 }
 
 /// No link that media are streamed over is slower.
@@ -201,9 +207,14 @@ impl Trace {
         };
         let named = |(samples, duration)| (samples, duration, true);
         let unnamed = |(samples, duration)| (samples, duration, false);
+        let (mut delays, mut losses) = (Ok(Vec::new()), Ok(Vec::new()));
         let (samples, duration, names_units) = match format {
             TraceFormat::Mahimahi => unnamed(mahimahi::parse(lines)?),
-            TraceFormat::Csv => csv::parse(lines)?,
+            TraceFormat::Csv => {
+                let table = csv::parse(lines)?;
+                (delays, losses) = (table.delays, table.losses);
+                (table.samples, table.duration, table.names_units)
+            }
             TraceFormat::Pensieve => unnamed(pensieve::parse(lines)?),
             TraceFormat::ByteLog => unnamed(byte_log::parse(lines)?),
             TraceFormat::Ucc => named(ucc::parse(lines, "DL_bitrate")?),
@@ -216,7 +227,7 @@ impl Trace {
                 "every rate is 0, so nothing would ever leave; expected one above 0",
             ));
         }
-        Ok(Trace { format, samples, duration, names_units })
+        Ok(Trace { format, samples, duration, names_units, delays, losses })
     }
 
     /// Returns why its numbers are probably of other units than those of its format, and the remedy. `None` if nothing

@@ -7,9 +7,9 @@ pub enum Unit {
     None,
     /// A unit of a rate that is read as bits by some and as bytes by others.
     BitsOrBytes,
-    /// Base units (ns, bit/s) in one of it, and the name's other words in small letters.
+    /// Base units (ns, bit/s, parts of 1) in one of it, and the name's other words in small letters.
     Scale {
-        /// How many ns or bit/s.
+        /// How many of the base unit.
         scale: f64,
         /// The other words.
         rest: Vec<String>,
@@ -39,6 +39,16 @@ pub fn time_unit(name: &str) -> Unit {
 /// Returns the unit of a rate in a column's name.
 pub fn rate_unit(name: &str) -> Unit {
     unit(name, rate_word)
+}
+
+/// Returns the unit of a share in a column's name: parts of 1 in one of it.
+pub fn share_unit(name: &str) -> Unit {
+    let of = |word: &str| match word.to_lowercase().as_str() {
+        "percent" | "pct" => Some(Found::Scale(0.01)),
+        "ratio" | "share" | "fraction" | "probability" => Some(Found::Scale(1.0)),
+        _ => None,
+    };
+    unit(&name.replace('%', " percent "), of)
 }
 
 /// Meaning of one word.
@@ -171,6 +181,16 @@ mod tests {
         for name in ["rate", "kibit/s", "bits", "packets/s", "time_s", "İ bps x"] {
             let found = rate_unit(name);
             assert!(name.ends_with('x') || found == Unit::None, "{name}");
+        }
+    }
+
+    #[test]
+    fn shares_of_some_spellings() {
+        for (name, scale) in
+            [("loss_percent", 0.01), ("loss (%)", 0.01), ("loss ratio", 1.0), ("LossShare", 0.0)]
+        {
+            let found = matches!(share_unit(name), Unit::Scale { scale: one, .. } if one == scale);
+            assert_eq!(found, scale > 0.0, "{name}");
         }
     }
 

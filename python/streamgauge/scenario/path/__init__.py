@@ -26,6 +26,7 @@ from streamgauge.scenario.path.loss import (
     GilbertElliottRuns,
     GilbertRuns,
     LossList,
+    TracedLoss,
 )
 from streamgauge.scenario.path.presets import Preset, PresetSource, find_preset, preset_names
 from streamgauge.scenario.path.queue import (
@@ -55,7 +56,7 @@ from streamgauge.scenario.path.shaper import (
 )
 from streamgauge.scenario.path.stages import Block, Bottleneck, Corrupt, Delay, Duplicate, Loss, Mtu, Reorder
 from streamgauge.scenario.path.text import direction_of_text, text_of_direction
-from streamgauge.scenario.path.trace import Trace, TraceFile, shipped_traces
+from streamgauge.scenario.path.trace import DelayTrace, LossTrace, Trace, TraceFile, shipped_traces
 from streamgauge.scenario.path.words import direction_in_words
 
 __all__ = [
@@ -73,6 +74,7 @@ __all__ = [
     "Delay",
     "DelaySettings",
     "DelayStep",
+    "DelayTrace",
     "Direction",
     "Drd",
     "DrdSettings",
@@ -91,6 +93,7 @@ __all__ = [
     "GilbertRuns",
     "Loss",
     "LossList",
+    "LossTrace",
     "Mtu",
     "MtuLimit",
     "NistNet",
@@ -118,6 +121,7 @@ __all__ = [
     "TokenBucketSettings",
     "Trace",
     "TraceFile",
+    "TracedLoss",
     "UniformJitter",
     "direction_in_words",
     "direction_of_text",

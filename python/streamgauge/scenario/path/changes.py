@@ -193,7 +193,9 @@ def with_changes(plan_path: Json, changes: Sequence[PathChange], end_ns: int | N
             elif name == "delay":
                 kind["steps"] = _merged(kind.get("steps") or [], change.at.ns, value.ns)
             else:
-                stage.setdefault("changes", []).append([change.at.ns, change_of(name, value)])
+                own = stage.setdefault("changes", [])
+                own.append([change.at.ns, change_of(name, value)])
+                own.sort(key=lambda one: one[0])  # a trace may have changes of its own
 
 
 def _stepped(rate: Json, at: int, bps: int, end_ns: int | None) -> Json:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from streamgauge.scenario.path.common import Flag, Settings, Switched, choose, first_at_zero, form, not_zero
+from streamgauge.scenario.path.trace import DelayTrace
 from streamgauge.scenario.values import Model, issue
 from streamgauge.units import Time
 
@@ -158,10 +159,13 @@ Jitter = Annotated[
 
 
 class DelaySettings(Model):
-    """`constant`, or `steps` from 0 s on; either with `jitter` and more for some `flows`."""
+    """`constant`, `steps` from 0 s on, or the delays of a `trace`; each with `jitter` and more for some
+    `flows`."""
 
     constant: Time | None = None
     steps: tuple[DelayStep, ...] | None = Field(default=None, min_length=1)
+    trace: DelayTrace | None = None
+    """The column of delays in a table of times and rates, repeated as its rates are."""
     jitter: Jitter | None = None
     """Varies the delay from packet to packet. The delay is never below 0."""
     flows: dict[str, Time] = Field(default_factory=dict)
@@ -169,10 +173,13 @@ class DelaySettings(Model):
 
     @model_validator(mode="after")
     def _sound(self) -> DelaySettings:
-        if self.constant is not None and self.steps is not None:
-            raise issue("'constant' and 'steps' exclude each other", "steps")
-        if self.constant is None and self.steps is None:
-            raise issue("says no delay; expected 'constant' or 'steps'", (), "add such as 'constant: 20 ms'")
+        said = [key for key in ("constant", "steps", "trace") if getattr(self, key) is not None]
+        if len(said) > 1:
+            raise issue(f"'{said[0]}' and '{said[1]}' exclude each other", said[1])
+        if not said:
+            raise issue(
+                "says no delay; expected 'constant', 'steps' or 'trace'", (), "add such as 'constant: 20 ms'"
+            )
         if self.steps is not None:
             first_at_zero([step.at for step in self.steps], "steps")
         return self
@@ -192,5 +199,7 @@ def delay_ns(delay: Time | DelaySettings) -> int:
         return delay.ns
     if delay.constant is not None:
         return delay.constant.ns
+    if delay.trace is not None:
+        return int(delay.trace.steps()[0][1])
     assert delay.steps is not None
     return delay.steps[0].delay.ns

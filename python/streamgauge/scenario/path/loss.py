@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from streamgauge.scenario.path.common import Settings, Switched, at_most_everything, choose, form
+from streamgauge.scenario.path.trace import LossTrace
 from streamgauge.scenario.values import issue
 from streamgauge.units import Packets, Percent
 
@@ -19,6 +20,7 @@ __all__ = [
     "GilbertRuns",
     "LossList",
     "LossValue",
+    "TracedLoss",
     "loss_words",
 ]
 
@@ -102,17 +104,27 @@ class LossList(Switched):
         return self
 
 
+class TracedLoss(Switched):
+    """Each packet is lost independently, with the probability that a table of times and rates has then."""
+
+    trace: LossTrace
+
+
 LOSSES: dict[str, type[Any]] = {
     "bernoulli": Bernoulli,
     "gilbert": Gilbert,
     "gilbert_elliott": GilbertElliott,
     "list": LossList,
+    "trace": TracedLoss,
 }
+
+
+_IN_WORDS = ("bernoulli", "gilbert", "gilbert_elliott", "trace")
 
 
 def loss_words(value: Any) -> Any:
     """Accepts ``1 %`` as Bernoulli, and ``gilbert good 10 packets bad 2 packets`` with model and settings."""
-    if isinstance(value, str) and value.split(" ")[0] in ("bernoulli", "gilbert", "gilbert_elliott"):
+    if isinstance(value, str) and value.split(" ")[0] in _IN_WORDS:
         return choose(value, "model of loss", LOSSES, "1 %")
     if isinstance(value, str | Percent | int | float):
         return {"bernoulli": value}
@@ -123,7 +135,8 @@ LossModel = Annotated[
     Annotated[Bernoulli, Tag("~bernoulli")]
     | Annotated[Gilbert, Tag("~gilbert")]
     | Annotated[GilbertElliott, Tag("~gilbert_elliott")]
-    | Annotated[LossList, Tag("~list")],
+    | Annotated[LossList, Tag("~list")]
+    | Annotated[TracedLoss, Tag("~trace")],
     Discriminator(lambda value: form(value, "bernoulli", **LOSSES)),
 ]
 LossValue = Annotated[
@@ -131,10 +144,11 @@ LossValue = Annotated[
     BeforeValidator(
         loss_words,
         json_schema_input_type=Percent
-        | Annotated[str, Field(pattern=r"^\s*(bernoulli|gilbert|gilbert_elliott)\s+\S.*$")]
+        | Annotated[str, Field(pattern=r"^\s*(bernoulli|gilbert|gilbert_elliott|trace)\s+\S.*$")]
         | Bernoulli
         | Gilbert
         | GilbertElliott
-        | LossList,
+        | LossList
+        | TracedLoss,
     ),
 ]

@@ -17,7 +17,7 @@ from streamgauge.scenario.path.delay import (
 )
 from streamgauge.scenario.path.direction import Direction, Path
 from streamgauge.scenario.path.elements import Blocking, Corruption, Duplication, Reordering
-from streamgauge.scenario.path.loss import Bernoulli, Gilbert, GilbertElliott, LossList
+from streamgauge.scenario.path.loss import Bernoulli, Gilbert, GilbertElliott, LossList, TracedLoss
 from streamgauge.scenario.path.queue import (
     AnyQueue,
     CoDel,
@@ -77,17 +77,25 @@ def direction_plan(
         if isinstance(stage, Bottleneck):
             kind: Json = {"bottleneck": _bottleneck(stage, chain[index + 1 :], base_rtt_ns, end_ns)}
         else:
-            kind = _kind(stage, flows)
-        stages.append({"name": stage.name, "kind": kind})
+            kind = _kind(stage, flows, end_ns)
+        stages.append({"name": stage.name, "kind": kind, **_changes(stage, end_ns)})
     return stages or [{"name": "wire", "kind": {"delay": {"delay": 0, "steps": []}}}]
 
 
-def _kind(stage: AnyStage, flows: Sequence[str]) -> Json:
+def _changes(stage: AnyStage, end_ns: int | None) -> Json:
+    """Returns the changes of a stage whose settings change at times."""
+    if not isinstance(stage, Loss) or not isinstance(stage.loss, TracedLoss):
+        return {}
+    later = stage.loss.trace.steps(end_ns)[1:]
+    return {"changes": [[at, {"loss": loss}] for at, loss in later]} if later else {}
+
+
+def _kind(stage: AnyStage, flows: Sequence[str], end_ns: int | None) -> Json:
     match stage:
         case Loss():
             return {"loss": {"model": _loss(stage), "switches": _switches(stage.loss)}}
         case Delay():
-            return {"delay": _delay(stage.delay, flows)}
+            return {"delay": _delay(stage.delay, flows, end_ns)}
         case Block():
             return {"block": _blocking(stage.block)}
         case Corrupt():
@@ -139,6 +147,8 @@ def _loss(stage: Loss) -> Json:
             }
         case LossList(list=packets):
             return {"list": {"packets": list(packets)}}
+        case TracedLoss(trace=trace):
+            return {"bernoulli": {"probability": trace.steps()[0][1]}}
     raise AssertionError(f"no plan for {stage.loss!r}")
 
 
@@ -344,11 +354,14 @@ def _red(red: RedSettings, limit: Json) -> Json:
     }
 
 
-def _delay(delay: Time | DelaySettings, flows: Sequence[str]) -> Json:
+def _delay(delay: Time | DelaySettings, flows: Sequence[str], end_ns: int | None) -> Json:
     if isinstance(delay, Time):
         return {"delay": delay.ns, "steps": []}
-    steps = delay.steps[1:] if delay.steps is not None else ()
-    made: Json = {"delay": delay_ns(delay), "steps": [[step.at.ns, step.delay.ns] for step in steps]}
+    if delay.trace is not None:
+        steps = [[at, int(ns)] for at, ns in delay.trace.steps(end_ns)[1:]]
+    else:
+        steps = [[step.at.ns, step.delay.ns] for step in (delay.steps or ())[1:]]
+    made: Json = {"delay": delay_ns(delay), "steps": steps}
     if delay.jitter is not None:
         made["jitter"] = {
             "distribution": _jitter(delay.jitter),

@@ -102,7 +102,7 @@ def _queue_problems(
     if isinstance(bottleneck.queue, NistNet | Drd) and isinstance(behind, Delay):
         delay = behind.delay
         if isinstance(delay, DelaySettings) and (
-            delay.steps is not None or delay.jitter is not None or delay.flows
+            delay.constant is None or delay.jitter is not None or delay.flows
         ):
             yield Problem(
                 key,

@@ -16,10 +16,12 @@ from streamgauge.scenario.path.common import Settings
 from streamgauge.scenario.path.trace_forms import read_trace
 from streamgauge.scenario.values import Model, issue, nearest
 
-__all__ = ["Trace", "TraceFile", "shipped_traces"]
+__all__ = ["DelayTrace", "LossTrace", "Trace", "TraceFile", "shipped_traces"]
 
 LARGEST_TRACE_BYTES = 200_000_000
 """Some hours of delivery opportunities at thousands a second."""
+
+_MOST_STEPS = 1_000_000
 
 Format = Literal["mahimahi", "csv", "pensieve", "byte_log", "ucc", "ucc_up"]
 
@@ -110,6 +112,62 @@ class TraceFile(Settings):
     def is_opportunities(self) -> bool:
         """Returns whether it lists when packets may leave, instead of rates."""
         return "opportunities" in self.rate_plan()
+
+
+class _ColumnTrace(TraceFile):
+    """A trace whose table has a column beside time and rate."""
+
+    column: ClassVar[Literal["delay", "loss"]]
+    example: ClassVar[str]
+
+    @classmethod
+    def from_words(cls, data: Any) -> Any:
+        data = super().from_words(data)
+        if isinstance(data, dict) and isinstance(data.get("file"), str):
+            parsed = _parsed(_read(data["file"]), data.get("format"), None)
+            fault = parsed["faults"][cls.column]
+            if fault is not None:
+                raise issue(f"the trace {data['file']}: {fault}", "file")
+            if not parsed[cls.column]:
+                raise issue(
+                    f"the trace {data['file']} has no column of a {cls.column}",
+                    "file",
+                    f"name one such as {cls.example} in its header",
+                )
+        return data
+
+    def steps(self, lasts_ns: int | None = None) -> list[tuple[int, float]]:
+        """Returns the time (ns) of each change and the value from there on, the first at 0. They begin again
+        as the rate does, until `lasts_ns`.
+
+        Raises:
+            ScenarioError: if that makes more than a million steps.
+        """
+        parsed = _parsed(self._text(), self.format, None)
+        once: list[tuple[int, float]] = [(at, value) for at, value in parsed[self.column]]
+        made, period_ns = list(once), parsed["duration_ns"]
+        for start in range(period_ns, lasts_ns or 0, period_ns):
+            made += [(start + at, value) for at, value in once if (at, value) != (0, made[-1][1])]
+            if len(made) > _MOST_STEPS:
+                raise ScenarioError(
+                    f"the trace {self.file}: repeated it has more than {_MOST_STEPS} steps of its "
+                    f"{self.column}; shorten the trial or thin the trace"
+                )
+        return made
+
+
+class DelayTrace(_ColumnTrace):
+    """The column of one-way delays, ns."""
+
+    column = "delay"
+    example = "delay_ms"
+
+
+class LossTrace(_ColumnTrace):
+    """The column of losses, parts of 1."""
+
+    column = "loss"
+    example = "loss_percent"
 
 
 def _read(file: str) -> str:

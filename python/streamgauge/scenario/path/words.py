@@ -15,7 +15,7 @@ from streamgauge.scenario.path.delay import (
     UniformJitter,
 )
 from streamgauge.scenario.path.direction import Direction
-from streamgauge.scenario.path.loss import Bernoulli, Gilbert, GilbertElliott
+from streamgauge.scenario.path.loss import Bernoulli, Gilbert, GilbertElliott, TracedLoss
 from streamgauge.scenario.path.queue import QUEUES, AnyQueue, limit_of
 from streamgauge.scenario.path.rate import RateSteps
 from streamgauge.scenario.path.shaper import Cbq, Sleeping, TokenBucket
@@ -99,6 +99,10 @@ def _loss(loss: Any) -> str:
             f"loses {stays.loss_good} for {stays.good} and {stays.loss_bad} for {stays.bad} by turns "
             "(Gilbert-Elliott, means)"
         )
+    if isinstance(loss, TracedLoss):
+        shares = [share for _, share in loss.trace.steps()]
+        low, high = (plain(100 * one, 3) for one in (min(shares), max(shares)))
+        return f"loses {low} to {high} % at random by the trace {loss.trace.name}"
     shown = ", ".join(str(number) for number in loss.list[:5])
     rest = "" if len(loss.list) <= 5 else f" and {len(loss.list) - 5} more"
     return f"loses packets {shown}{rest}, counted from 0"
@@ -160,6 +164,11 @@ def _delay(delay: Time | DelaySettings) -> str:
         return f"{delay} of delay"
     if delay.steps is not None:
         said = "delay of " + ", ".join(f"{step.delay} from {step.at}" for step in delay.steps)
+    elif delay.trace is not None:
+        delays = [ns / 1e6 for _, ns in delay.trace.steps()]
+        said = (
+            f"{plain(min(delays), 3)} to {plain(max(delays), 3)} ms of delay by the trace {delay.trace.name}"
+        )
     else:
         said = f"{delay.constant} of delay"
     if delay.jitter is not None:
