@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from streamgauge.cli import main
 from streamgauge.errors import CaptureFileError
@@ -59,15 +60,54 @@ def test_it_has_the_published_form(written: Path) -> None:
     times = [event["time"] for event in events]
     assert times == sorted(times)
     names = {event["name"] for event in events}
-    assert names == {"recovery:metrics_updated", "simulation:marker"}
+    packets = {"transport:packet_sent", "recovery:packet_lost"}
+    assert names == {"recovery:metrics_updated", "simulation:marker", *packets}
     for event in events:
         if event["name"] == "simulation:marker":
             assert event["data"].keys() == {"type", "message"}
-        else:
+        elif event["name"] not in packets:
             assert event["data"].keys() <= RECOVERY
             assert all(
                 isinstance(event["data"].get(key, 0), int) for key in ("congestion_window", "ssthresh")
             )
+
+
+def test_it_has_the_fields_that_qvis_reads(written: Path) -> None:
+    """As the loaders of qvis take a file, and its graph of congestion draws one."""
+    records = [json.loads(one) for one in written.read_text().split("\x1e") if one.strip()]
+    header, *events = records
+    # TextSequenceJSONToQlog: three fields of the header; QlogLoaderV2: a version that it knows.
+    assert written.suffix == ".sqlog" and header["qlog_format"] == "JSON-SEQ" and "trace" in header
+    assert header["qlog_version"] in ("draft-02", "draft-02-RC1", "qlog-03-WIP", "0.3")
+    # QlogLoaderV2: a group in the first event would split the trace, and event_fields are of older drafts.
+    assert "group_id" not in events[0] and "event_fields" not in header["trace"]
+    assert header["trace"]["common_fields"]["time_format"] == "relative"
+    # DirectEventParser: category and name, before and behind the colon.
+    by_name: dict[str, list[dict[str, Any]]] = {}
+    for event in events:
+        assert event["name"].count(":") == 1 and float(event["time"]) >= 0
+        assert "packet_type" not in event["data"]
+        by_name.setdefault(event["name"], []).append(event)
+    # CongestionGraphD3Renderer: the axis of time ends at the last packet sent with a length, and a loss is of
+    # a packet with the same type and number.
+    sent = {
+        (one["data"]["header"]["packet_type"], str(one["data"]["header"]["packet_number"])): one
+        for one in by_name["transport:packet_sent"]
+    }
+    assert all(one["data"]["raw"]["length"] > 0 for one in sent.values())
+    assert len(sent) == len(by_name["transport:packet_sent"]) > 1000
+    last_ms = max(one["time"] for one in sent.values())
+    metrics = by_name["recovery:metrics_updated"]
+    assert sum(one["time"] <= last_ms + 10 for one in metrics) > 0.9 * len(metrics)
+    assert any(one["data"].get("congestion_window") for one in metrics)
+    assert any(one["data"].get("smoothed_rtt") for one in metrics)
+    lost = [one["data"]["header"] for one in by_name["recovery:packet_lost"]]
+    assert lost and all((one["packet_type"], str(one["packet_number"])) in sent for one in lost)
+    (record,) = Path(written).parent.parent.glob("packets.parquet")
+    rows = pl.read_parquet(record, hive_partitioning=False).filter(
+        (pl.col("dir") == 0) & (pl.col("fate") == 1)
+    )
+    assert len(lost) == rows["pkt"].n_unique()
 
 
 def test_what_is_written_is_read(written: Path) -> None:

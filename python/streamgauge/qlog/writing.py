@@ -1,17 +1,22 @@
 """Writes a record's flows as qlog 0.3 in JSON text sequences, which qvis opens.
 
-The main schema is draft-ietf-quic-qlog-main-schema-02. A file has one trace, so each flow has a file.
+The main schema is draft-ietf-quic-qlog-main-schema-02. A file has one trace, so each flow has a file. The
+graph of congestion in qvis spans the times of `transport:packet_sent`, so packets are written, too.
 """
 
 from __future__ import annotations
 
+import heapq
 import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+import polars as pl
+
 from streamgauge.record import Record
+from streamgauge.record.schema import PACKETS
 
 __all__ = ["FOLDER", "write_qlogs"]
 
@@ -48,11 +53,12 @@ def write_qlogs(directory: Path) -> list[Path]:
     written = []
     for flow in record.trial["flows"]:
         name = str(flow["name"])
-        lines = [_header(record, name), *_events(events, name)]
+        lines = heapq.merge(_events(events, name), *_packets(record, name), key=lambda event: event["time"])
         file = directory / FOLDER / f"{re.sub(r'[^A-Za-z0-9._-]+', '-', name)}.sqlog"
         file.parent.mkdir(exist_ok=True)
-        text = "".join(f"{_SEPARATOR}{json.dumps(line, allow_nan=False)}\n" for line in lines)
-        file.write_text(text, encoding="utf-8")
+        with file.open("w", encoding="utf-8") as to:
+            for line in (_header(record, name), *lines):
+                to.write(f"{_SEPARATOR}{json.dumps(line, allow_nan=False)}\n")
         written.append(file)
     return written
 
@@ -76,6 +82,34 @@ def _header(record: Record, flow: str) -> dict[str, Any]:
             },
         },
     }
+
+
+def _packets(record: Record, flow: str) -> Iterator[Iterator[dict[str, Any]]]:
+    """The packets of the flow's end that sends most payload: when they entered the path, and when some were
+    dropped. None without the rows of packets."""
+    if PACKETS not in record.trial["kept"]:
+        return
+    own = record.packets.filter((pl.col("flow") == flow) & (pl.col("copy") == 0))
+    sums = own.group_by("dir").agg(pl.col("payload_bytes").cast(pl.UInt64).sum()).sort("payload_bytes", "dir")
+    if sums.is_empty():
+        return
+    sent = (
+        own.filter(pl.col("dir") == sums["dir"][-1])
+        .group_by("pkt")
+        .agg(pl.col("t_in").min(), pl.col("t_drop").max(), pl.col("ip_bytes").max())
+        .sort("t_in", "pkt")
+        .with_row_index("number")
+    )
+    yield (_packet("transport:packet_sent", *row) for row in sent.select("t_in", "number", "ip_bytes").rows())
+    dropped = sent.filter(pl.col("t_drop").is_not_null()).sort("t_drop", "number")
+    yield (
+        _packet("recovery:packet_lost", *row) for row in dropped.select("t_drop", "number", "ip_bytes").rows()
+    )
+
+
+def _packet(event: str, at_ns: int, number: int, size: int) -> dict[str, Any]:
+    header = {"packet_type": "unknown", "packet_number": number}
+    return {"time": at_ns / _NS, "name": event, "data": {"header": header, "raw": {"length": size}}}
 
 
 def _events(events: list[dict[str, Any]], flow: str) -> Iterator[dict[str, Any]]:
