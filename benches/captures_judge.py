@@ -12,7 +12,8 @@ writes the table into docs/captures.md.
 - offset: error with the least delay given, or where propagation is equal; else whether the stated interval
   has the truth
 - skew: error, and the stated one (95 %)
-- UDP settled: of UDP's packets without a match, those with a fate by receiver reports
+- fed: of packets whose receiver gives feedback on each, those whose fate is right; an open one is not
+- UDP settled: of UDP's packets without a match, those with a fate by reports or feedback
 - rate and queue: error against the plan, of constant rates and drop-tail queues that overflow
 """
 
@@ -64,6 +65,8 @@ TRIALS: Final = (
     "realvideo/foul-example",
     "realvideo/head2head-300",
     "realvideo/tcp-in-place-150",
+    "today/call-claims-gcc-cubic",
+    "today/call-claims-scream-cubic",
     "today/filling-rivals-bbr-fq_codel",
     "today/filling-rivals-cubic-droptail",
     "today/filling-rivals-reno-codel",
@@ -94,6 +97,9 @@ DELIVERED, LOST, NOT_CAPTURED, OPEN, NOT_CAPTURED_BEFORE, DUPLICATED = range(6)
 DROPPED: Final = 1
 SIGNALLING: Final = 3
 SYN_BYTES: Final = 60
+MEDIA: Final = (0, 5)
+"""Kinds of packets with payload: of a subject, and of a rival."""
+SYSTEMS_WITH_FEEDBACK: Final = ("call",)
 ETHERNET: Final = 14
 INBOUND: Final = 1
 EDGE_NS: Final = 2_000_000_000
@@ -118,6 +124,9 @@ class Judged:
     #: Without a match and of no TCP: those that reports settled, and all.
     settled: int = 0
     unmatched: int = 0
+    #: Of flows whose receiver gives feedback on each packet, and those whose fate is wrong or open.
+    fed: int = 0
+    fed_wrong: int = 0
     gaps: int = 0
     gaps_told: int = 0
     losses: int = 0
@@ -139,6 +148,8 @@ class Judged:
             return
         if self.wrong > self.tcp * 1e-4 + (self.mode == "emu"):
             self.failed.append(f"fates: {self.wrong} of {self.tcp} wrong")
+        if self.fed_wrong > self.fed * 1e-4 + 1:
+            self.failed.append(f"feedback: {self.fed_wrong} of {self.fed} wrong or open")
         if self.guessed:
             self.failed.append(f"guessed: {self.guessed} of {self.other}")
         if self.gaps_told < 0.99 * self.gaps - 1:
@@ -254,6 +265,8 @@ class Prepared:
     rows: tuple[np.ndarray, np.ndarray]
     sent: tuple[np.ndarray, np.ndarray]
     plan: dict[str, Any]
+    #: Flows whose receiver gives feedback on each packet.
+    fed: tuple[int, ...]
 
 
 def leave(table: pl.DataFrame, frames: Frames, row_of: np.ndarray, begin: int, folder: Path) -> pl.DataFrame:
@@ -308,7 +321,8 @@ def prepare(folder: Path, into: Path, seed: int) -> Prepared:
         files.append(file)
         rows.append(row_of[kept])
         sent.append(frames.inbound[kept])
-    return Prepared((files[0], files[1]), table, (rows[0], rows[1]), (sent[0], sent[1]), plan)
+    fed = tuple(flow["id"] for flow in trial["flows"] if flow.get("system") in SYSTEMS_WITH_FEEDBACK)
+    return Prepared((files[0], files[1]), table, (rows[0], rows[1]), (sent[0], sent[1]), plan, fed)
 
 
 def judge(folder: Path, trial: str, mode: str, mutant: str | None = None) -> Judged:
@@ -359,6 +373,7 @@ MUTANTS: Final = {
     "placement": "darwin/1qt1tcp-square",
     "queue model": "dash/bloat-shallow-cubic",
     "refusals": "dash/buffer-30-bola",
+    "feedback": "today/call-claims-gcc-cubic",
 }
 """Mechanisms of matching that are left out, and a trial that misses an aim then."""
 
@@ -405,6 +420,9 @@ def fates(found: Judged, made: Prepared, columns: list[bytes]) -> None:
     found.guessed = int((other & ~right).sum())
     found.unmatched = int((other & undecided).sum())
     found.settled = int((other & undecided & (said == truth)).sum())
+    is_media = np.isin(table["kind"].to_numpy(), MEDIA) & np.isin(table["flow"].to_numpy(), made.fed)
+    fed = other & is_media
+    found.fed, found.fed_wrong = int(fed.sum()), int((said[fed] != truth[fed]).sum())
 
 
 def is_even(plan: dict[str, Any]) -> bool:
@@ -494,14 +512,15 @@ def line_of(one: Judged) -> str:
     return (
         f"| `{one.trial}` | {one.mode} | {one.packets} | {one.tcp - one.wrong} of {one.tcp} | {one.losses} | "
         f"{one.gaps_told} of {one.gaps} | {one.offset_us:+.1f} | {skew} | {percent(one.rate)} | "
-        f"{percent(one.queue)} | {one.settled} of {one.unmatched} |"
+        f"{percent(one.queue)} | {f'{one.fed - one.fed_wrong} of {one.fed}' if one.fed else '–'} | "
+        f"{one.settled} of {one.unmatched} |"
     )
 
 
 HEAD: Final = (
     "| trial | mode | packets | fates of TCP right | lost | gaps found | offset (us) | skew (ppm) | rate (%) "
-    "| queue (%) | UDP settled |\n"
-    "|---|---|---|---|---|---|---|---|---|---|---|"
+    "| queue (%) | fates by feedback right | UDP settled |\n"
+    "|---|---|---|---|---|---|---|---|---|---|---|---|"
 )
 
 

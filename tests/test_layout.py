@@ -22,7 +22,7 @@ CRATES = ROOT / "crates"
 # Each room of the package and the rooms that it may import. Those of
 # `OPEN_TO_ALL` may be imported anywhere.
 MAY_IMPORT: dict[str, set[str]] = {
-    "captures": {"campaign", "metrics", "qlog", "record"},
+    "captures": {"campaign", "checks", "metrics", "qlog", "record", "scenario"},
     "qlog": {"record"},
     "claims": set(),
     "documents": set(),

@@ -109,6 +109,8 @@ def test_a_rate_that_changes_becomes_steps_and_a_trace() -> None:
     direction = {
         "rate_bps": 1.5e6,
         "rate_course": [[3.0, 1e6], [4.0, 1.01e6], [5.0, 2e6]],
+        "delay_course": [[2.5, 0.02], [4.5, 0.08]],
+        "loss_course": [[3.5, 0.0], [5.5, 0.015]],
         "queue_bytes": 30_000.0,
         "queue_bounds_bytes": [29_000, 31_000],
         "base_delay_s": 0.02,
@@ -128,7 +130,18 @@ def test_a_rate_that_changes_becomes_steps_and_a_trace() -> None:
     text = scenario_text(document)
     assert "steps: [{at: 0 ms, rate: 1000000 bit/s}, {at: 5000 ms, rate: 2000000 bit/s}]" in text
     assert "loss: 1 %" in text and "queue: droptail 30000 B" in text
-    assert trace_text(document).splitlines()[1:3] == ["time_s,rate_kbps", "0.000,1000.000"]
+    assert trace_text(document).splitlines()[1:] == [
+        "time_s,rate_kbps,delay_ms,loss_percent",
+        "0.000,1000.000,20.000,0.000",
+        "0.500,1000.000,20.000,0.000",
+        "1.000,1010.000,20.000,0.000",
+        "1.500,1010.000,80.000,0.000",
+        "2.000,2000.000,80.000,0.000",
+        "2.500,2000.000,80.000,1.500",
+    ]
+    # Clocks that are not known leave delays out.
+    direction["delay_course"] = []
+    assert trace_text(document).splitlines()[1:3] == ["time_s,rate_kbps,loss_percent", "0.000,1000.000,0.000"]
 
 
 def test_standard_input(captures: tuple[Path, Path, int]) -> None:

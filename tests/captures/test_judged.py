@@ -16,7 +16,7 @@ from streamgauge import _native
 from streamgauge.captures.analysis import AnalysisRequest, analyse
 
 ROOT = Path(__file__).resolve().parents[2]
-FEW = ("ccn/tcp-narrow-reno", "darwin/2qt2tcp-const")
+FEW = ("ccn/tcp-narrow-reno", "darwin/2qt2tcp-const", "today/call-claims-gcc-cubic")
 QUICK = (
     "gap test",
     "acknowledgements",
@@ -26,6 +26,7 @@ QUICK = (
     "balance",
     "sides without skew",
     "median rate",
+    "feedback",
 )
 LONGEST_REPORT = 120
 """Bytes of a sender report with its description."""
@@ -65,7 +66,7 @@ def trials(judging: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Tri
 def test_a_trial_meets_every_aim(judging: ModuleType, trials: Trials, trial: str) -> None:
     found = judging.judge(trials[trial], trial, "sim")
     assert found.failed == []
-    assert found.losses > 100 and found.gaps > 0
+    assert found.losses > 40 and found.gaps > 0
 
 
 @pytest.mark.parametrize(
@@ -91,7 +92,7 @@ def test_all_trials_meet_every_aim(judging: ModuleType, tmp_path: Path) -> None:
     modes = {trial: judging.mode_of(trial) if os.geteuid() == 0 else "sim" for trial in judging.TRIALS}
     judged = [judging.judge(judging.run(trial, mode, tmp_path), trial, mode) for trial, mode in modes.items()]
     missed = {one.trial: one.failed for one in judged if one.failed}
-    assert len(judged) == 40 and missed == {}
+    assert len(judged) == 42 and missed == {}
     # A machine that was busy makes trials of emu invalid, and no other.
     assert all(one.mode == "emu" for one in judged if one.invalid is not None)
     assert sum(one.gaps_told for one in judged) >= 0.99 * sum(one.gaps for one in judged)

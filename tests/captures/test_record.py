@@ -60,7 +60,7 @@ def test_it_is_verified(found: tuple[Record, dict[str, Any], int], tmp_path: Pat
     for file in record.directory.iterdir():
         (copy / file.name).write_bytes(file.read_bytes())
     text = (copy / "trial.json").read_text()
-    (copy / "trial.json").write_text(text.replace('"missed": {"tcp-1": 0}', '"missed": {"tcp-1": 1}'))
+    (copy / "trial.json").write_text(text.replace('"missed": {"tcp_1": 0}', '"missed": {"tcp_1": 1}'))
     with pytest.raises(RecordError, match="seal"):
         Record.open(copy).verify()
 
@@ -70,12 +70,12 @@ def test_the_notebook_reads_it(found: tuple[Record, dict[str, Any], int]) -> Non
     runs = streamgauge.load(record.directory)
     (metrics,) = [trial.metrics for trial in runs]
     assert metrics is not None and metrics.mode == "capture"
-    flow = metrics.flows["tcp-1"]
+    flow = metrics.flows["tcp_1"]
     assert flow.series["lost_packets"].value(metrics.grid.slice()) == document["flows"][0]["lost"]
     assert flow.scalars["path_delay_p95"] == pytest.approx(document["flows"][0]["delay_p95_s"], rel=0.02)
     # A fair share needs the rate that somebody planned.
     assert "max_min_share" not in flow.series
-    assert "tcp-1" in str(runs)
+    assert "tcp_1" in str(runs)
 
 
 def test_the_page(found: tuple[Record, dict[str, Any], int], tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_gaps_of_a_capture_are_no_losses(tmp_path: Path) -> None:
     gaps = [frame for at, frame in enumerate(client) if at not in missed]
     record, document = recorded(tmp_path, server, gaps)
     coverage = record.trial["observed"]["coverage"]
-    assert coverage["missed"] == {"tcp-1": len(missed)}
+    assert coverage["missed"] == {"tcp_1": len(missed)}
     down = record.packets.filter(pl.col("stage") == "bottleneck")
     assert down.filter(pl.col("fate") == "dropped").height == losses
     assert down.height == document["flows"][0]["packets"] - len(missed)
@@ -159,4 +159,62 @@ def test_qlog_stands_beside_the_packets(tmp_path: Path) -> None:
         [[0.25, 14480]],
     )
     events = Record.open(found["record"]).events.filter(pl.col("name") == "qlog_congestion_window")
-    assert events.select("time", "flow", "value", "unit").rows() == [(250_000_000, "tcp-1", 14480.0, "B")]
+    assert events.select("time", "flow", "value", "unit").rows() == [(250_000_000, "tcp_1", 14480.0, "B")]
+
+
+CHECKS = """\
+checks:
+  few:
+    title: The line loses less than 5 %
+    that: loss.tcp_1 <= 5 %
+  none:
+    that: loss.tcp_1 == 0 %
+    origin: input
+  nowhere:
+    that: loss.tcp_9 <= 5 %
+"""
+
+
+def test_checks_judge_the_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    server, client, losses = bottleneck(1500)
+    files = [str(write(tmp_path / "s.pcap", server)), str(write(tmp_path / "c.pcap", client))]
+    checks, out, page = tmp_path / "line.yaml", tmp_path / "out", tmp_path / "page.html"
+    checks.write_text(CHECKS)
+    words = ["analyze", *files, "--checks", str(checks), "--out", str(out), "--report", str(page), "--json"]
+    assert main(words) == 1
+    found = json.loads(capsys.readouterr().out)
+    verdicts = {one["id"]: one for one in found["checks"]}
+    assert {name: one["verdict"] for name, one in verdicts.items()} == {
+        "few": "pass", "none": "fail", "nowhere": "inconclusive",
+    }  # fmt: skip
+    sent = found["flows"][0]["packets"]
+    assert verdicts["few"]["measured"] == pytest.approx(100 * losses / sent, rel=0.02)
+    assert "tcp_1" in verdicts["nowhere"]["why"] and verdicts["few"]["n"] == 1
+    assert "The line loses less than 5 %" in page.read_text(encoding="utf-8").replace("\u00a0", " ")
+    # Without --out the record is gone, and the verdicts are printed.
+    checks.write_text("checks: {few: {that: loss.tcp_1 <= 5 %}}")
+    assert main(["analyze", *files, "--checks", str(checks)]) == 0
+    assert "few" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("flows: {}", "there are no checks"),
+        ("checks:\n  few:\n    that: loss.tcp_1 <=", "line.yaml:3: checks.few.that"),
+        ("checks:\n  few:\n    thta: loss.tcp_1 <= 1 %", "did you mean 'that'"),
+        ("checks:\n  few:\n    that: loss.tcp_1 of today/tcp-reno <= 1 %", "captures are a record alone"),
+    ],
+)
+def test_checks_that_cannot_be_judged(
+    text: str, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    checks = tmp_path / "line.yaml"
+    checks.write_text(text)
+    assert main(["analyze", "a.pcap", "b.pcap", "--checks", str(checks)]) == 3
+    said = " ".join(capsys.readouterr().err.split())
+    assert says in said and "line.yaml" in said
+    checks.write_text("checks: {few: {that: loss.tcp_1 <= 1 %}}")
+    server, _, _ = bottleneck(60)
+    assert main(["analyze", str(write(tmp_path / "s.pcap", server)), "--checks", str(checks)]) == 3
+    assert "one of each end" in " ".join(capsys.readouterr().err.split())

@@ -4,6 +4,16 @@ use crate::sequence::{Arrival, Sequence};
 
 /// Clock rates of dynamic payload types: audio's and video's in use (RFC 3551 section 4.5, RFC 7587).
 const RATES: [u32; 9] = [8_000, 12_000, 16_000, 24_000, 32_000, 44_100, 48_000, 90_000, 96_000];
+/// Their units in s.
+const UNITS_S: [f64; RATES.len()] = {
+    let mut units = [0.0; RATES.len()];
+    let mut at = 0;
+    while at < RATES.len() {
+        units[at] = 1.0 / RATES[at] as f64;
+        at += 1;
+    }
+    units
+};
 /// A clock is recognised within this part of its rate.
 const CLOCK_TOLERANCE: f64 = 0.03;
 /// A clock is inferred over this time at least (ns).
@@ -212,10 +222,11 @@ impl RtpSource {
             return;
         }
         self.jittered += 1;
-        let told = self.told_rate;
-        for (jitter, &rate) in self.jitters.iter_mut().zip(&RATES) {
-            let rate = f64::from(told.unwrap_or(rate));
-            let difference = (apart_ns as f64 / 1e9 - f64::from(units) / rate).abs();
+        let (apart_s, units) = (apart_ns as f64 / 1e9, f64::from(units));
+        let told = self.told_rate.map(|rate| [1.0 / f64::from(rate)]);
+        let units_s = told.as_ref().map_or(&UNITS_S[..], |unit| &unit[..]);
+        for (jitter, unit_s) in self.jitters.iter_mut().zip(units_s) {
+            let difference = (apart_s - units * unit_s).abs();
             jitter.now += (difference - jitter.now) / 16.0;
             jitter.sum += jitter.now;
             jitter.most = jitter.most.max(jitter.now);

@@ -142,7 +142,8 @@ fn flows_of(found: &PairAnalysis, only: Option<&str>) -> Vec<FlowOfRecord> {
             usize::from(matched.ends[1].to_string() == of.from && matched.ends[0].to_string() != of.from);
         let protocol: String = of.protocol.chars().filter(char::is_ascii_alphanumeric).collect();
         FlowOfRecord {
-            name: format!("{protocol}-{}", number + 1),
+            // As checks name flows.
+            name: format!("{protocol}_{}", number + 1),
             row,
             is_up: matched.ways[main].forward != found.path.is_a_to_b,
             missed: 0,

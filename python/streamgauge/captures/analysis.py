@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -41,6 +41,8 @@ class AnalysisRequest:
     """Logs of an endpoint, which are placed beside the packets."""
     base_delay_s: float | None = None
     """The least one-way delay from sender to receiver, if it is known."""
+    checks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Checks of the record, by name (`streamgauge.captures.checking`)."""
 
 
 def analyse(request: AnalysisRequest, out: Path | None = None) -> Document:
@@ -57,7 +59,7 @@ def analyse(request: AnalysisRequest, out: Path | None = None) -> Document:
     if len(places) == 1:
         if out is not None:
             raise CaptureFileError(
-                "--out: one capture does not show the fate of packets; name one of each end."
+                "--out, --report, --checks: one capture does not show packets' fates; name one of each end."
             )
         ((file, only),) = places
         found = json.loads(_native.analyse_capture(file, only, request.at))
@@ -101,7 +103,7 @@ def _recorded(request: AnalysisRequest, one: Place, other: Place, out: Path) -> 
         found: Document = json.loads(text)
         flows = _chosen(found["flows"], request.flow, one[0])
         document = _document(request, found["captures"], flows, found["path"], found["translated"])
-        recording.finish(growing, place, request.files, found, document)
+        recording.finish(growing, place, request.files, found, document, request.checks)
     except BaseException:
         recording.remove(growing)
         raise

@@ -45,8 +45,16 @@ def begin(place: Path) -> Path:
     return growing
 
 
-def finish(growing: Path, place: Path, files: Sequence[Path], found: Row, document: Row) -> Path:
-    """Completes the record in ``growing``, which has its packets, and gives it its place.
+def finish(
+    growing: Path,
+    place: Path,
+    files: Sequence[Path],
+    found: Row,
+    document: Row,
+    checks: Mapping[str, Row] | None = None,
+) -> Path:
+    """Completes the record in ``growing``, which has its packets, and gives it its place. ``checks`` become
+    those of its scenario.
 
     Raises:
         CaptureFileError: if no packet has a fate.
@@ -62,7 +70,7 @@ def finish(growing: Path, place: Path, files: Sequence[Path], found: Row, docume
     if not record["rows"] or duration_ns <= 0:
         raise CaptureFileError("--out: no packet is in both captures; name captures of the same time.")
     flows = [_flow(code, flow, found["flows"][flow["row"]]) for code, flow in enumerate(record["flows"])]
-    scenario = _scenario(files, flows, duration_ns)
+    scenario = _scenario(files, flows, duration_ns) | ({"checks": dict(checks)} if checks else {})
     streams = document["streams"]
 
     def measure(trial: dict[str, Any]) -> None:

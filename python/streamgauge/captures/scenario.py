@@ -20,14 +20,36 @@ Row = Mapping[str, Any]
 
 
 def trace_text(document: Row) -> str:
-    """Returns the bottleneck's rate over time, as ``rate: {csv: FILE}`` reads it.
+    """Returns rate, delay without a queue, and losses elsewhere than at a full queue over time, a column
+    each: as ``rate: {csv: FILE}``, ``delay: {trace: FILE}`` and ``loss: {trace: FILE}`` read them. An unknown
+    delay has no column.
 
     Raises:
         CaptureFileError: without two captures of a path with a busy bottleneck.
     """
-    course = _course(document)
-    lines = [f"{at:.3f},{rate / 1e3:.3f}" for at, rate in course]
-    return "\n".join(["# measured by streamgauge analyze", "time_s,rate_kbps", *lines]) + "\n"
+    main = document["path"].get("main", {})
+    course = main.get("rate_course")
+    if not course:
+        raise CaptureFileError(
+            "--trace: no rate is known: name two captures of a path whose bottleneck was busy."
+        )
+    first = course[0][0]
+    beside = {"delay_ms": (main["delay_course"], 1e3), "loss_percent": (main["loss_course"], 1e2)}
+    columns: dict[str, dict[float, float]] = {"rate_kbps": {at - first: rate / 1e3 for at, rate in course}}
+    for name, (points, scale) in beside.items():
+        if points:
+            columns[name] = _from_the_start([(at - first, scale * value) for at, value in points])
+    rows, held = [], dict.fromkeys(columns, 0.0)
+    for at in sorted(set().union(*columns.values())):
+        held |= {name: values[at] for name, values in columns.items() if at in values}
+        rows.append(f"{at:.3f}," + ",".join(f"{value:.3f}" for value in held.values()))
+    return "\n".join(["# measured by streamgauge analyze", ",".join(["time_s", *columns]), *rows]) + "\n"
+
+
+def _from_the_start(points: Sequence[tuple[float, float]]) -> dict[float, float]:
+    """Returns values by time, from 0 s on: the last one before it holds there, else the first one."""
+    before = [value for at, value in points if at <= 0]
+    return {0.0: before[-1] if before else points[0][1]} | {at: value for at, value in points if at > 0}
 
 
 def scenario_text(document: Row) -> str:
@@ -55,16 +77,6 @@ def scenario_text(document: Row) -> str:
         f"until: {{time: {max(1, round(length))} s}}",
     ]
     return "\n".join(lines) + "\n"
-
-
-def _course(document: Row) -> Sequence[tuple[float, float]]:
-    course = document["path"].get("main", {}).get("rate_course")
-    if not course:
-        raise CaptureFileError(
-            "--trace: no rate is known: name two captures of a path whose bottleneck was busy."
-        )
-    first = course[0][0]
-    return [(0.0 if index == 0 else at - first, rate) for index, (at, rate) in enumerate(course)]
 
 
 def _direction(row: Row) -> Iterator[str]:

@@ -26,6 +26,7 @@ __all__ = [
     "MOST_READ",
     "answer_to",
     "flow_rows",
+    "print_check",
     "print_in_short",
     "print_result",
     "score_words",
@@ -85,7 +86,7 @@ def print_result(
                 if outcome.replaced_by is not None:
                     say(f"  seed {outcome.job.seed} is replaced by seed {outcome.replaced_by}")
     for check in result.checks:
-        _print_check(check)
+        print_check(check)
     if bare := say_unjudged(result):
         say(escape(bare))
     if mutants is not None:
@@ -196,7 +197,8 @@ def flow_rows(group: Group) -> list[list[str]]:
     return [[name, *(group.say(metric, name) for metric in _SHOWN)] for name in group.numbers.infos]
 
 
-def _print_check(check: CheckResult) -> None:
+def print_check(check: CheckResult) -> None:
+    """Prints the verdict of a check with its numbers."""
     strict = ", strict" if check.strict else ""
     title = f" {escape(check.title)}." if check.title else ""
     mark = "[yellow]differs in size[/yellow]" if check.differs_in_size else _MARK[check.verdict]

@@ -45,7 +45,7 @@ def _analyze(
     ] = None,
     trace: Annotated[
         Path | None,
-        typer.Option("--trace", metavar="FILE", help="Write the bottleneck's rate over time as a trace."),
+        typer.Option("--trace", metavar="FILE", help="Write rate, delay and loss over time as a trace."),
     ] = None,
     qlogs: Annotated[
         list[Path] | None,
@@ -57,6 +57,10 @@ def _analyze(
     ] = None,
     report: Annotated[
         Path | None, typer.Option("--report", metavar="FILE", help="Write the page of that record.")
+    ] = None,
+    checks: Annotated[
+        Path | None,
+        typer.Option("--checks", metavar="FILE", help="Judge the record by the checks in this YAML file."),
     ] = None,
     as_json: JsonOption = False,
 ) -> int:
@@ -78,7 +82,7 @@ def _analyze(
       tcpdump -i eth0 -w - -c 10000 | streamgauge analyze -
     """
     from streamgauge.captures.analysis import AnalysisRequest
-    from streamgauge.cli.analyzing import analyze_command
+    from streamgauge.cli.analyzing import AnalysisFiles, analyze_command
     from streamgauge.errors import ScenarioError
 
     texts = [text for text in flow or () if "=" not in text]
@@ -95,7 +99,8 @@ def _analyze(
         qlogs=tuple(qlogs or ()),
         base_delay_s=_seconds(base_delay),
     )
-    return analyze_command(request, as_json, scenario=scenario, trace=trace, out=out, report=report)
+    files = AnalysisFiles(scenario=scenario, trace=trace, out=out, report=report, checks=checks)
+    return analyze_command(request, as_json, files)
 
 
 def _seconds(base_delay: str | None) -> float | None:
