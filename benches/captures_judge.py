@@ -12,7 +12,7 @@ writes the table into docs/captures.md.
 - offset: error with the least delay given, or where propagation is equal; else whether the stated interval
   has the truth
 - skew: error, and the stated one (95 %)
-- fed: of packets whose receiver gives feedback on each, those whose fate is right; an open one is not
+- fed: of media packets with feedback on each, those with the right fate; an open one is not right
 - UDP settled: of UDP's packets without a match, those with a fate by reports or feedback
 - rate and queue: error against the plan, of constant rates and drop-tail queues that overflow
 """
@@ -98,7 +98,7 @@ DROPPED: Final = 1
 SIGNALLING: Final = 3
 SYN_BYTES: Final = 60
 MEDIA: Final = (0, 5)
-"""Kinds of packets with payload: of a subject, and of a rival."""
+"""Kinds of packets with payload: media, and cross traffic."""
 SYSTEMS_WITH_FEEDBACK: Final = ("call",)
 ETHERNET: Final = 14
 INBOUND: Final = 1
@@ -124,7 +124,7 @@ class Judged:
     #: Without a match and of no TCP: those that reports settled, and all.
     settled: int = 0
     unmatched: int = 0
-    #: Of flows whose receiver gives feedback on each packet, and those whose fate is wrong or open.
+    #: Media packets of flows with feedback on each packet, and those with a wrong or an open fate.
     fed: int = 0
     fed_wrong: int = 0
     gaps: int = 0
@@ -265,7 +265,7 @@ class Prepared:
     rows: tuple[np.ndarray, np.ndarray]
     sent: tuple[np.ndarray, np.ndarray]
     plan: dict[str, Any]
-    #: Flows whose receiver gives feedback on each packet.
+    #: Flows with feedback on each packet.
     fed: tuple[int, ...]
 
 

@@ -4,7 +4,7 @@
 //!
 //! A number that the receiver lacks was lost, if the packet could have arrived by then. On a path that keeps the order
 //! that is so for each packet sent before one that had arrived. A number that the receiver has, and that was sent once,
-//! arrived: the capture missed it. Packets of which the feedback is missing stay open.
+//! arrived: the capture missed it. Packets without feedback stay open.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -62,7 +62,7 @@ pub struct Passage {
     pub flow: u32,
     /// The end that sends it.
     pub from: u8,
-    /// It goes from A to B.
+    /// It passes from A to B.
     pub forward: bool,
     /// This is the capture of its sender.
     pub is_sender: bool,
@@ -98,7 +98,7 @@ struct Stream {
     again: BTreeSet<u64>,
     missing: BTreeMap<u64, Missing>,
     arrived: NumberRanges,
-    /// Numbers that SRT's receiver may skip, or of which its list is cut.
+    /// Numbers that SRT's receiver may skip, or that are behind the captured part of its list.
     doubtful: NumberRanges,
     /// SRT: all before it have arrived or were skipped.
     acknowledged: Option<u64>,
@@ -314,7 +314,7 @@ impl Feedback {
                 values = [values[1], Some((id, value))];
             }
         }
-        // Two that count alike cannot be told apart.
+        // Two elements that count alike are ambiguous.
         let [None, Some((id, value))] = values else { return None };
         let stream = self.stream(passage, Numbering::Transport(id), u64::from(value))?;
         Some(Numbered { stream, number: self.streams[stream as usize].sent(u64::from(value)) })

@@ -31,7 +31,7 @@ impl Noise {
     }
 }
 
-/// A kind of stream: what is sent for a number, and what its receiver says each millisecond.
+/// A kind of stream: the packet of a number, and the feedback of each millisecond.
 trait Protocol {
     fn data(&mut self, number: u16, is_again: bool) -> Vec<u8>;
     fn arrive(&mut self, at_ms: usize, number: u16, is_again: bool);
@@ -289,7 +289,7 @@ type OnTheWay = (u16, bool, Vec<u8>, bool);
 fn judged(name: &str, mut protocol: impl Protocol, without: Option<Mechanism>) -> Judged {
     let mut noise = Noise(11);
     let mut captures: [Vec<Frame>; 2] = Default::default();
-    // What is on the way, by the time of its arrival.
+    // Packets on the way, by the time of their arrival.
     let mut down: Vec<Vec<OnTheWay>> = (0..TICKS + 100).map(|_| Vec::new()).collect();
     let mut up: Vec<Option<Vec<u8>>> = vec![None; TICKS + 100];
     let mut again: BTreeMap<usize, Vec<u16>> = BTreeMap::new();
