@@ -118,3 +118,26 @@ def test_a_package_that_fails_ends_a_command_with_its_name(tmp_path: Path) -> No
     assert done.returncode == 3 or done.returncode == 4
     assert "package bad-metrics 2.0" in done.stderr and "pip uninstall bad-metrics" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+PAGES = """
+id: my/pages
+title: Pages of a package's own system
+path: {down: {rate: 5 Mbit/s, queue: droptail 50 kB, delay: 10 ms}, up: {delay: 10 ms}}
+flows:
+  web: {role: subject, traffic: pages, parameters: {count: 100}}
+until: {time: 4 s}
+"""
+
+
+@pytest.mark.long
+@pytest.mark.emu
+def test_its_system_runs_in_namespaces(target: Path, tmp_path: Path) -> None:
+    (tmp_path / "pages.yaml").write_text(PAGES)
+    command = ["-m", "streamgauge", "run", str(tmp_path / "pages.yaml"), "--mode", "emu", "--seed", "1"]
+    done = python(target, *command, "--json", "--out", str(tmp_path / "runs"))
+    assert done.returncode == 0, done.stderr
+    (trial,) = json.loads(done.stdout)["trials"]
+    assert trial["valid"], trial
+    web = trial["flows"]["web"]
+    assert web["longest_outage_s"] > 0 and web["events"]["page_received"]["count"] > 5
