@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+_LONG_WORD = re.compile(r"\S{500,}")
 _RUST_NUMBER = re.compile(r"\(os error (\d+)\)$")
 
 
@@ -42,8 +43,13 @@ class ScenarioError(StreamGaugeError):
         self.key = key
         self.hint = hint
         where = ":".join(str(part) for part in (self.file, line) if part is not None)
-        parts = [part for part in (where, key, message) if part]
+        parts = [part for part in (where, *map(_shown, (key, message))) if part]
         super().__init__(": ".join(parts) + (f" ({hint})" if hint else ""))
+
+
+def _shown(text: str | None) -> str | None:
+    """Returns a text in which no word, such as a wrong value, is longer than a screen."""
+    return None if text is None else _LONG_WORD.sub(lambda word: f"{word[0][:200]}...", text)
 
 
 class RecordError(StreamGaugeError):

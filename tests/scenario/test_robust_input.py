@@ -69,3 +69,11 @@ def test_any_value_under_any_key(key: str, tree: object) -> None:
 def test_a_tag_is_refused(value: str) -> None:
     with pytest.raises(ScenarioError, match=r"^f\.yaml:\d+: .*the tag .* is not read"):
         from_text(f"{BASE}\nquestion: {value}\n", file="f.yaml")
+
+
+@pytest.mark.parametrize("value", ["a" * 100_000, "9" * 5_000])
+def test_an_error_repeats_no_long_value(value: str) -> None:
+    text = f"id: a/b\ntitle: t\npath: {{down: {{rate: 1 Mbit/s, queue: droptail {value}}}}}\nflows: {{}}\n"
+    with pytest.raises(ScenarioError) as raised:
+        from_text(text)
+    assert len(str(raised.value)) < 1500
