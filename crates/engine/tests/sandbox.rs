@@ -94,6 +94,44 @@ fn a_player_inherits_nothing_but_its_three_streams() {
     }
 }
 
+#[test]
+fn variables_are_the_commands_alone() {
+    for way in ways() {
+        // The loader of any program that has these, run-as among them, writes a file.
+        let mark = format!("/tmp/streamgauge-test-loader-{}", std::process::id());
+        let script = format!(
+            "OTHER=kept {} run-as --variable LD_DEBUG=libs --variable LD_DEBUG_OUTPUT={mark} --variable A=b=c -- \
+             /usr/bin/env; ls {mark}*",
+            engine()
+        );
+        let (text, _) = inside(way, &script);
+        let files: Vec<_> = std::fs::read_dir("/tmp").unwrap().flatten().map(|one| one.path()).collect();
+        let files: Vec<_> = files.iter().filter(|one| one.to_string_lossy().starts_with(&mark)).collect();
+        files.iter().for_each(|file| std::fs::remove_file(file).unwrap());
+        assert_eq!(files.len(), 1, "{way:?}, of env alone: {text}");
+        assert!(
+            text.contains("A=b=c\n") && !text.contains("OTHER=") && !text.contains("PATH="),
+            "{way:?}: {text}"
+        );
+        let (text, code) = inside(way, &format!("{} run-as --variable =x -- true", engine()));
+        assert!(code == Some(2) && text.contains("=x is no NAME=VALUE"), "{way:?}: {text}");
+    }
+}
+
+#[test]
+fn a_command_has_no_class_that_its_user_may_have() {
+    for way in ways() {
+        let script = format!(
+            "ulimit -r 2>/dev/null 5; {} run-as --limit rtprio=0 --limit nice=0 -- \
+             grep -E '^Max (realtime|nice) priority' /proc/self/limits",
+            engine()
+        );
+        let (text, _) = inside(way, &script);
+        let values: Vec<&str> = text.split_whitespace().filter(|word| word.parse::<u32>().is_ok()).collect();
+        assert_eq!(values, ["0"; 4], "{way:?}: {text}");
+    }
+}
+
 /// Returns the processes with `mark` in their command line, as (pid, command line).
 fn marked(mark: &str) -> Vec<(i32, String)> {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();

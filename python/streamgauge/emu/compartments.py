@@ -49,11 +49,15 @@ RESIDENT_BYTES = max(256 << 20, MEMORY_BYTES // 2)
 MOST_PROCESSES = 2048
 """Processes and threads of a side."""
 LIMITS = {
-    "core": 0,
+    # At 0 a crash would start the machine's handler all the same (fs/coredump.c).
+    "core": 1,
     "data": RESIDENT_BYTES,
     "fsize": ROOM_BYTES,
+    # A user who may have a real-time class for the emulator must not hand it on.
+    "nice": 0,
     "nofile": 65_536,
     "nproc": MOST_PROCESSES,
+    "rtprio": 0,
 }
 """Bounds of each process, by setrlimit(2)."""
 MOST_SOCKETS = 16_384
@@ -115,9 +119,14 @@ class Compartment:
         """The folder for files that its programs make at their first start."""
         return self.flow.folder / "cache" / self.side
 
-    def command(self, command: Sequence[str], *, trusted: bool) -> list[str]:
-        """The command as it is started: in here, or, a trusted one, in its network alone."""
+    def command(self, command: Sequence[str], *, trusted: bool, variables: Mapping[str, str]) -> list[str]:
+        """The command as it is started: in here, or, a trusted one, in its network alone.
+
+        Its `variables` are a scenario's in part. The tools that start it have privileges: loaders and shells
+        among them follow such as LD_PRELOAD, and must not have them.
+        """
         parts = [str(self.flow.engine), "run-as"]
+        parts += [part for name, value in variables.items() for part in ("--variable", f"{name}={value}")]
         if trusted:
             return [*parts, "--netns", self.netns, "--keep-privileges", "--", *command]
         if not self.has_network:

@@ -253,11 +253,11 @@ def start(flow: FlowSetup, spec: Process, *, is_main: bool, compartment: Compart
                 os.fchown(log.fileno(), compartment.owner, compartment.owner)
         with stdout, stderr, nullcontext() if spec.trusted else compartment.children():
             popen = subprocess.Popen(
-                compartment.command(spec.command, trusted=spec.trusted),
+                compartment.command(spec.command, trusted=spec.trusted, variables=environment),
                 stdin=subprocess.PIPE if spec.control else subprocess.DEVNULL,
                 stdout=stdout,
                 stderr=stderr,
-                env=environment,
+                env={"PATH": programs_path()},
                 cwd=spec.working_folder or f"/proc/self/fd/{directory}",
                 start_new_session=True,
             )

@@ -7,6 +7,7 @@ import fcntl
 import json
 import mmap
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -37,6 +38,8 @@ def tried(attempt: Callable[[], object]) -> str:
         return f"done: {attempt()}"
     except OSError as error:
         return f"refused: {error.strerror}"
+    except ValueError as error:  # of a limit
+        return f"refused: {error}"
 
 
 def called(result: int) -> int:
@@ -63,11 +66,13 @@ def attached(pid: int) -> str:
     return answer
 
 
-def sent(source: str, target: str, *options: int) -> str:
-    """Datagrams from an address to another."""
+def sent(source: str, target: str, *options: int, device: bool = False) -> str:
+    """Datagrams from an address to another; by a `device` even if no route leads there."""
 
     def send() -> int:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as mine:
+            if device:
+                mine.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"eth0")
             for option in options:
                 mine.setsockopt(socket.IPPROTO_IP, option, 1)
             mine.bind((source, 0))
@@ -145,6 +150,9 @@ def main() -> None:
     others = [pid for pid in others if pid not in (os.getpid(), os.getppid())]
     answers: dict[str, object] = {
         "uid": os.getuid(),
+        "class": tried(lambda: os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))),
+        "devices": sorted(one.name for one in Path("/dev").iterdir()),
+        "a device of its own": tried(lambda: Path("/dev", mark).touch()),
         "flows": sorted(one.name for one in flows.iterdir()),
         "processes": {
             pid: Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode().strip()
@@ -167,6 +175,8 @@ def main() -> None:
             "pipe": tried(lambda: os.open(services / "pipe", os.O_WRONLY | os.O_NONBLOCK)),
             "pipe, both ways": tried(lambda: os.open(services / "pipe", os.O_RDWR)),
             "memory that is no file": tried(lambda: os.memfd_create("x")),
+            "the order of ends": written(Path("/proc/self/oom_score_adj")),
+            "the limit of cores": tried(lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0))),
             "a lease": tried(
                 lambda: fcntl.fcntl(os.open(__file__, os.O_RDONLY), fcntl.F_SETLEASE, fcntl.F_RDLCK)
             ),
@@ -226,6 +236,11 @@ def main() -> None:
                 lambda: socket.socket(socket.AF_ALG, socket.SOCK_SEQPACKET).close()
             ),
         },
+    }
+    answers["past its routes"] = {
+        "to the rival's player": sent(own, rival, device=True),
+        "to the rival's server": sent(own, rivals_server, device=True),
+        "with the rival's address": sent(rival, server, IP_FREEBIND, device=True),
     }
     answers["services"] = {
         f"{folder}, {name}": spoken(folder / name, kind)

@@ -57,6 +57,10 @@ const MISSING: &[libc::c_long] = &[libc::SYS_memfd_create, libc::SYS_memfd_secre
 /// For fcntl: a lease makes other openers of the file wait, and a notice reveals others' actions in a folder.
 const REFUSED_COMMANDS: [libc::c_int; 2] = [libc::F_SETLEASE, libc::F_NOTIFY];
 
+/// A program that crashes starts the machine's handler of such events, with its rights and outside the side,
+/// unless this limit is 1 (fs/coredump.c). It must stay.
+const KEPT_LIMIT: libc::c_int = libc::RLIMIT_CORE as libc::c_int;
+
 /// Sockets of other families are not in a network namespace (vsock reaches the machine's host), or no program of a flow
 /// needs them.
 const FAMILIES: [libc::c_int; 5] =
@@ -77,8 +81,10 @@ const NUMBER: u32 = 0;
 const ARCHITECTURE: u32 = 4;
 /// The lower half of the first argument: `flags` of clone and unshare, `domain` of socket.
 const FIRST: u32 = if cfg!(target_endian = "little") { 16 } else { 20 };
-/// The same of the second: the command of fcntl.
+/// The same of the second: the command of fcntl, the limit of prlimit.
 const SECOND: u32 = FIRST + 8;
+/// The same of the third: where the new value for prlimit is. Both halves are 0 where it asks for the old one.
+const THIRD: u32 = SECOND + 8;
 /// Calls of x32 have this bit; nothing is built for it, and no other call has so high a number.
 const X32: u32 = 0x4000_0000;
 
@@ -136,6 +142,16 @@ fn program() -> Vec<libc::sock_filter> {
     commands.push(answer(ALLOW));
     program.push(jump(libc::BPF_JEQ, libc::SYS_fcntl as u32, 0, commands.len() as u8));
     program.extend(commands);
+    for (number, which) in [(libc::SYS_setrlimit, FIRST), (libc::SYS_prlimit64, SECOND)] {
+        let mut limit = vec![load(which), jump(libc::BPF_JEQ, KEPT_LIMIT as u32, 1, 0), answer(ALLOW)];
+        if number == libc::SYS_prlimit64 {
+            limit.extend([load(THIRD), jump(libc::BPF_JEQ, 0, 0, 3)]);
+            limit.extend([load(THIRD ^ 4), jump(libc::BPF_JEQ, 0, 0, 1), answer(ALLOW)]);
+        }
+        limit.push(answer(EPERM));
+        program.push(jump(libc::BPF_JEQ, number as u32, 0, limit.len() as u8));
+        program.extend(limit);
+    }
     // Among clone and unshare those that make a user namespace: it would give a program capabilities to try.
     program.push(jump(libc::BPF_JEQ, libc::SYS_clone as u32, 1, 0));
     program.push(jump(libc::BPF_JEQ, libc::SYS_unshare as u32, 0, 2));
@@ -168,8 +184,8 @@ fn jump(comparison: u32, k: u32, then: u8, otherwise: u8) -> libc::sock_filter {
 mod tests {
     use super::*;
 
-    /// Runs the program as the kernel would, on a call with its first two arguments.
-    fn verdict(architecture: u32, number: libc::c_long, arguments: [u32; 2]) -> u32 {
+    /// Runs the program as the kernel would, on a call with its first three arguments, and the upper half of the third.
+    fn verdict(architecture: u32, number: libc::c_long, arguments: [u32; 4]) -> u32 {
         let program = program();
         let (mut at, mut value) = (0usize, 0u32);
         loop {
@@ -178,8 +194,9 @@ mod tests {
             at += 1;
             let compared = |holds: bool| usize::from(if holds { one.jt } else { one.jf });
             if code == libc::BPF_LD | libc::BPF_W | libc::BPF_ABS {
-                let [first, second] = arguments;
-                value = [number as u32, architecture, 0, 0, first, 0, second, 0][one.k as usize / 4];
+                let [first, second, third, high] = arguments;
+                value =
+                    [number as u32, architecture, 0, 0, first, 0, second, 0, third, high][one.k as usize / 4];
             } else if code == libc::BPF_RET | libc::BPF_K {
                 return one.k;
             } else if code == libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K {
@@ -197,9 +214,10 @@ mod tests {
     #[cfg(target_endian = "little")]
     fn calls_are_refused_and_no_others() {
         let Some(native) = NATIVE else { return };
-        let say = |number: libc::c_long, first: i32, second: i32| {
-            verdict(native, number, [first as u32, second as u32])
+        let say_all = |number: libc::c_long, arguments: [i32; 4]| {
+            verdict(native, number, arguments.map(|argument| argument as u32))
         };
+        let say = |number: libc::c_long, first: i32, second: i32| say_all(number, [first, second, 0, 0]);
         for number in 0..600 {
             let expected = match number {
                 _ if REFUSED.contains(&number) => EPERM,
@@ -220,9 +238,17 @@ mod tests {
         let refused: Vec<i32> =
             (0..2000).filter(|&command| say(libc::SYS_fcntl, 0, command) == EPERM).collect();
         assert_eq!(refused, REFUSED_COMMANDS);
+        for limit in 0..16 {
+            let expected = if limit == KEPT_LIMIT { EPERM } else { ALLOW };
+            assert_eq!(say(libc::SYS_setrlimit, limit, 0), expected);
+            for [low, high] in [[4096, 0], [0, 1]] {
+                assert_eq!(say_all(libc::SYS_prlimit64, [0, limit, low, high]), expected);
+            }
+            assert_eq!(say(libc::SYS_prlimit64, 0, limit), ALLOW, "it only asks");
+        }
         assert_eq!(say(165 | i64::from(X32), 0, 0), ENOSYS);
         for foreign in [0x4000_0003, 0x4000_0028, 1] {
-            assert_eq!(verdict(foreign, libc::SYS_read, [0, 0]), KILL);
+            assert_eq!(verdict(foreign, libc::SYS_read, [0; 4]), KILL);
         }
     }
 }

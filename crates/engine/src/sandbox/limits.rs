@@ -11,6 +11,8 @@ const FIRST: &str = "1000";
 /// Since then each user namespace has a count of processes of its own; before, all of a user's shared one.
 const COUNTS_APART: (u32, u32) = (5, 14);
 
+const KNOWN: &str = "core, data, fsize, nice, nofile, nproc or rtprio";
+
 /// One bound.
 #[derive(Clone, Copy, Debug)]
 pub struct Limit {
@@ -27,9 +29,11 @@ impl FromStr for Limit {
             "core" => Resource::RLIMIT_CORE,
             "data" => Resource::RLIMIT_DATA,
             "fsize" => Resource::RLIMIT_FSIZE,
+            "nice" => Resource::RLIMIT_NICE,
             "nofile" => Resource::RLIMIT_NOFILE,
             "nproc" => Resource::RLIMIT_NPROC,
-            _ => return Err(format!("no bound is called '{name}'; take core, data, fsize, nofile or nproc")),
+            "rtprio" => Resource::RLIMIT_RTPRIO,
+            _ => return Err(format!("no bound is called '{name}'; take {KNOWN}")),
         };
         let value = value.parse().map_err(|_| format!("expected a whole number, got '{value}'"))?;
         Ok(Limit { resource, value })
@@ -46,7 +50,9 @@ pub fn set(limits: &[Limit]) -> Result<()> {
         let failed = |e: nix::Error| EngineError::io(format!("set {:?}", limit.resource), &e.into());
         let (soft, hard) = getrlimit(limit.resource).map_err(failed)?;
         let most = limit.value.min(hard);
-        setrlimit(limit.resource, soft.min(most), most).map_err(failed)?;
+        // That of core dumps has a meaning of its own at 1, and is mostly 0.
+        let soft = if limit.resource == Resource::RLIMIT_CORE { most } else { soft.min(most) };
+        setrlimit(limit.resource, soft, most).map_err(failed)?;
     }
     Ok(())
 }

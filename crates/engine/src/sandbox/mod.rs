@@ -4,6 +4,7 @@
 //! change of uid; a pipe ("lifeline") closes only when every copy of its write end is gone. Pid 1 inside holds
 //! both, and when pid 1 ends the kernel kills every process of the pid namespace.
 
+mod devices;
 mod enter;
 mod filter;
 mod init;

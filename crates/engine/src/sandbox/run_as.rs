@@ -1,7 +1,8 @@
 //! Into a network namespace, without privileges.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use nix::fcntl::{AT_FDCWD, OFlag, OpenHow, ResolveFlag, openat2};
@@ -34,6 +35,10 @@ pub struct RunAsArgs {
     /// A bound of the command's resources: NAME=VALUE, names as in setrlimit(2).
     #[arg(long, value_name = "NAME=VALUE", conflicts_with = "keep_privileges")]
     limit: Vec<Limit>,
+    /// A variable of the command's environment, which has these and no others. They have no effect on this
+    /// process, which may have privileges.
+    #[arg(long, value_name = "NAME=VALUE")]
+    variable: Vec<OsString>,
     /// Enter the namespace, but stay the same user.
     #[arg(long)]
     keep_privileges: bool,
@@ -60,7 +65,35 @@ pub fn run_as(args: &RunAsArgs) -> Result<u8> {
         }
         filter::refuse()?;
     }
+    if !args.variable.is_empty() {
+        replace_environment(&args.variable)?;
+    }
     Err(exec(&args.command))
+}
+
+/// Makes `variables` the environment of this process.
+fn replace_environment(variables: &[OsString]) -> Result<()> {
+    let wrong = |variable: &OsString| {
+        EngineError::new("read --variable", format!("{} is no NAME=VALUE", variable.to_string_lossy()))
+            .code(2)
+    };
+    let pairs = variables.iter().map(|one| split_variable(one).ok_or_else(|| wrong(one)));
+    let pairs = pairs.collect::<Result<Vec<_>>>()?;
+    for (name, _) in std::env::vars_os() {
+        // SAFETY: this process has one thread.
+        unsafe { std::env::remove_var(name) };
+    }
+    for (name, value) in pairs {
+        // SAFETY: this process has one thread; the name is not empty and has no "=", and arguments have no zero byte.
+        unsafe { std::env::set_var(name, value) };
+    }
+    Ok(())
+}
+
+fn split_variable(variable: &OsStr) -> Option<(&OsStr, &OsStr)> {
+    let bytes = variable.as_bytes();
+    let at = bytes.iter().position(|&byte| byte == b'=').filter(|&at| at > 0)?;
+    Some((OsStr::from_bytes(&bytes[..at]), OsStr::from_bytes(&bytes[at + 1..])))
 }
 
 /// Enters the namespaces of pid 1 of a side, and the working folder as the side has it.
@@ -185,7 +218,18 @@ fn contains(map: &str, uid: u32) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::contains;
+    use super::*;
+
+    #[test]
+    fn a_variable_is_a_name_and_a_value() {
+        let split = |text: &'static str| {
+            split_variable(OsStr::new(text))
+                .map(|(name, value)| (name.to_str().unwrap(), value.to_str().unwrap()))
+        };
+        assert_eq!(split("A=b=c"), Some(("A", "b=c")));
+        assert_eq!(split("A="), Some(("A", "")));
+        assert_eq!((split("A"), split("=b"), split("")), (None, None, None));
+    }
 
     #[test]
     fn a_uid_is_mapped_only_inside_its_ranges() {

@@ -1,8 +1,10 @@
 //! Trees of mounts that are attached nowhere, until they are.
 
+use std::fs::{DirBuilder, File};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 use nix::libc;
@@ -12,8 +14,10 @@ use crate::sys::check;
 
 /// `MOVE_MOUNT_F_EMPTY_PATH` (linux/mount.h).
 const MOVE_FROM_DESCRIPTOR: u32 = 4;
+/// `MOUNT_ATTR_RDONLY` (linux/mount.h).
+pub const READ_ONLY: u64 = 1;
 /// `AT_RECURSIVE` (linux/fcntl.h).
-pub const AT_RECURSIVE: u32 = 0x8000;
+const AT_RECURSIVE: u32 = 0x8000;
 
 pub fn failed(what: &str, at: &Path, error: &io::Error) -> EngineError {
     let old = matches!(error.raw_os_error(), Some(libc::ENOSYS));
@@ -57,4 +61,39 @@ pub fn attach(tree: &OwnedFd, at: &Path) -> Result<()> {
         check(moved as i32).map(drop)
     };
     attach().map_err(|e: io::Error| failed("show a folder at", at, &e))
+}
+
+/// Sets attributes of a tree's first mount, with `whole` of each of its mounts; of those at / if no tree is given.
+pub fn set(tree: Option<&OwnedFd>, attributes: u64, whole: bool) -> io::Result<()> {
+    // `struct mount_attr`: set, clear, propagation, a user namespace.
+    let wanted = [attributes, 0, 0, 0];
+    let (fd, name) = tree.map_or((libc::AT_FDCWD, c"/"), |tree| (tree.as_raw_fd(), c""));
+    let flags = if tree.is_some() { libc::AT_EMPTY_PATH as u32 } else { 0 };
+    let flags = flags | if whole { AT_RECURSIVE } else { 0 };
+    // SAFETY: a valid string, and a structure of the size given.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            fd,
+            name.as_ptr(),
+            flags,
+            wanted.as_ptr(),
+            size_of_val(&wanted),
+        )
+    };
+    check(done as i32).map(drop)
+}
+
+/// Makes a folder, or an empty file, for something to be attached to.
+pub fn make_place(at: &Path, is_folder: bool) -> Result<()> {
+    let failed = |e: &io::Error| failed("make a place for", at, e);
+    if at.exists() {
+        return Ok(());
+    }
+    let folder = if is_folder { at } else { at.parent().unwrap_or(at) };
+    DirBuilder::new().recursive(true).mode(0o755).create(folder).map_err(|e| failed(&e))?;
+    if !is_folder {
+        File::create(at).map_err(|e| failed(&e))?;
+    }
+    Ok(())
 }

@@ -23,8 +23,10 @@ const WRITE: u64 = 1 << 1;
 const REFER: u64 = 1 << 13;
 /// Since Linux 5.19. Before, no file could move from one folder to another.
 const LEAST: i64 = 2;
-/// Devices of the machine, which permitted users may use.
+/// Devices of the side, which permitted users may use.
 const DEVICES: &str = "/dev";
+/// Among its files is the order in which the kernel ends processes when memory runs out.
+const PROCESSES: &str = "/proc";
 
 /// `struct landlock_path_beneath_attr`.
 #[repr(C, packed)]
@@ -55,7 +57,8 @@ fn restrict() -> io::Result<()> {
     };
     allow(&rules, &PathBuf::from("/"), REFER)?;
     let mounts = std::fs::read("/proc/self/mountinfo")?;
-    for folder in writable(&mounts).into_iter().chain([PathBuf::from(DEVICES)]) {
+    let places = writable(&mounts).into_iter().filter(|at| !at.starts_with(PROCESSES));
+    for folder in places.chain([PathBuf::from(DEVICES)]) {
         allow(&rules, &folder, WRITE | REFER)?;
     }
     // SAFETY: a descriptor that is open.
