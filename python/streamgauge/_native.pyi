@@ -95,7 +95,7 @@ def simulate(
         OSError: if the record cannot be written.
     """
 
-def controller_calls() -> list[tuple[int, int]]:
+def function_calls() -> list[tuple[int, int]]:
     """Thread and number of each call into a congestion controller of Python that is under way."""
 
 def simulate_live(

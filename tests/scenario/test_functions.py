@@ -14,6 +14,7 @@ from streamgauge.campaign.plan import resume_key
 from streamgauge.cli import main
 from streamgauge.errors import ScenarioError
 from streamgauge.scenario import from_text, load, load_file, lower
+from streamgauge.systems import call_watch
 from streamgauge.systems.parameter import function_of
 
 RULE = '''
@@ -36,6 +37,11 @@ def wrong(now):
 
 def raises(now):
     raise RuntimeError("no more")
+
+
+def loops(now):
+    while True:
+        pass
 '''
 
 SCENARIO = """
@@ -98,10 +104,17 @@ def test_what_it_raises_ends_the_trial(folder: Path, name: str, why: str) -> Non
     assert f"rule.py:{name}" in str(raised.value)
 
 
+def test_a_call_without_end_is_ended(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once: the trial calls the function no more."""
+    monkeypatch.setattr(call_watch, "LONGEST_S", 1)
+    with pytest.raises(ScenarioError, match="loops: CallTooLongError: the call did not return within 1 s"):
+        simulate(scenario(folder, "loops"), folder)
+
+
 def test_what_is_not_there_is_told_before_anything_starts(folder: Path) -> None:
     with pytest.raises(ScenarioError, match="no function 'nothing' at its top") as raised:
         scenario(folder, "nothing")
-    assert "flows.video.parameters.rule" in str(raised.value) and "Alternate, wrong, raises" in str(
+    assert "flows.video.parameters.rule" in str(raised.value) and "Alternate, wrong, raises, loops" in str(
         raised.value
     )
     (folder / "rule.py").write_text("def broken(:")

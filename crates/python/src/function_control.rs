@@ -1,7 +1,7 @@
 //! A congestion controller that is a class or a function of Python: `FILE.py:NAME`.
 
 use std::fmt::{self, Debug, Formatter};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -10,6 +10,7 @@ use streamgauge_base::{Duration, Instant};
 use streamgauge_transport::tcp::congestion::{Ack, Controller, Factory, Start};
 
 use crate::raised;
+use crate::watch::{self, watched};
 
 /// The largest accepted window, in bytes: the limit of window scaling (RFC 7323 section 2.3).
 const MOST_WINDOW: f64 = (1u64 << 30) as f64;
@@ -52,28 +53,6 @@ struct Beginning {
     seed: u64,
 }
 
-/// The calls that are under way: the thread of each, and a number of its own.
-static CALLS: Mutex<(u64, Vec<(u64, u64)>)> = Mutex::new((0, Vec::new()));
-
-/// Returns `(thread, number)` of each call into a controller of Python that is under way.
-#[pyfunction]
-pub fn controller_calls() -> Vec<(u64, u64)> {
-    CALLS.lock().expect("no panic holds it").1.clone()
-}
-
-/// Runs a call of this thread, known to Python as `thread`, which the watch may end.
-fn watched<T>(thread: u64, call: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
-    {
-        let mut calls = CALLS.lock().expect("no panic holds it");
-        calls.0 += 1;
-        let number = calls.0;
-        calls.1.push((thread, number));
-    }
-    let done = call();
-    CALLS.lock().expect("no panic holds it").1.retain(|&(of, _)| of != thread);
-    done
-}
-
 /// The file's class or function.
 struct FunctionFactory {
     name: String,
@@ -94,7 +73,7 @@ pub fn make(name: &str) -> Result<Arc<dyn Factory>, String> {
     let made = Python::attach(|py| {
         let (file, wanted) =
             name.rsplit_once(':').ok_or_else(|| PyValueError::new_err("no class is named"))?;
-        let thread: u64 = py.import("streamgauge.systems.call_watch")?.call_method0("start")?.extract()?;
+        let thread = watch::start(py)?;
         let found = watched(thread, || py.import("runpy")?.call_method1("run_path", (file,)))?;
         let found = found.get_item(wanted)?;
         let is_class = found.is_instance_of::<PyType>();

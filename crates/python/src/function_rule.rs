@@ -11,6 +11,7 @@ use streamgauge_systems::abr::{
 };
 
 use crate::raised;
+use crate::watch::{self, watched};
 
 /// How many functions are being called, and the standard output of before the first of them.
 static CALLS: Mutex<(usize, Option<Py<PyAny>>)> = Mutex::new((0, None));
@@ -51,8 +52,10 @@ impl Drop for Aside {
 /// A function, with all its inputs.
 struct FunctionRule {
     name: String,
-    function: Py<PyAny>,
+    /// `None` once it has failed: the trial counts no more.
+    function: Option<Py<PyAny>>,
     fetched: Py<PyList>,
+    thread: u64,
 }
 
 /// Makes the rule: the file is run anew for each session, and its state is of that session alone.
@@ -61,15 +64,17 @@ pub fn make(name: &str, _: &Tuning) -> Result<Box<dyn Rule>, String> {
         let (file, function) =
             name.rsplit_once(':').ok_or_else(|| PyValueError::new_err("no function is named"))?;
         let _aside = Aside::begin(py)?;
-        let found = py.import("runpy")?.call_method1("run_path", (file,))?;
+        let thread = watch::start(py)?;
+        let found = watched(thread, || py.import("runpy")?.call_method1("run_path", (file,)))?;
         let found = found.get_item(function)?;
         // A class is instantiated for each session; the instance is called.
-        let function = if found.is_instance_of::<PyType>() { found.call0()? } else { found };
+        let is_class = found.is_instance_of::<PyType>();
+        let function = if is_class { watched(thread, || found.call0())? } else { found };
         if !function.is_callable() {
             return Err(PyTypeError::new_err("it cannot be called"));
         }
         let fetched = PyList::empty(py).unbind();
-        Ok(FunctionRule { name: name.to_owned(), function: function.unbind(), fetched })
+        Ok(FunctionRule { name: name.to_owned(), function: Some(function.unbind()), fetched, thread })
     });
     match rule {
         Ok(rule) => Ok(Box::new(rule)),
@@ -84,12 +89,12 @@ fn namespace<'py>(py: Python<'py>, fields: &Value) -> PyResult<Bound<'py, PyAny>
 }
 
 impl FunctionRule {
-    fn ask(&self, now: &Situation<'_>) -> PyResult<(usize, String)> {
+    fn ask(&self, function: &Py<PyAny>, now: &Situation<'_>) -> PyResult<(usize, String)> {
         Python::attach(|py| {
             let told = namespace(py, &situation_as_json(now))?;
             told.setattr("fetched", &self.fetched)?;
             let _aside = Aside::begin(py)?;
-            let said = self.function.bind(py).call1((told,))?;
+            let said = watched(self.thread, || function.bind(py).call1((told,)))?;
             let (level, why) = match said.extract::<(i64, String)>() {
                 Ok(both) => both,
                 Err(_) => (said.extract::<i64>()?, "the function's choice".to_owned()),
@@ -103,10 +108,18 @@ impl FunctionRule {
 impl Rule for FunctionRule {
     /// Returns the lowest level where the function raises; the trial fails by [`raised`].
     fn decide(&mut self, now: &Situation<'_>) -> Decision {
-        let (level, why) = self.ask(now).unwrap_or_else(|error| {
-            raised::keep(|| format!("{}: {error}", self.name));
-            (0, "the function failed".into())
-        });
+        let said = self.function.take().map(|function| (self.ask(&function, now), function));
+        let (level, why) = match said {
+            Some((Ok(said), function)) => {
+                self.function = Some(function);
+                said
+            }
+            Some((Err(error), _)) => {
+                raised::keep(|| format!("{}: {error}", self.name));
+                (0, "the function failed".into())
+            }
+            None => (0, "the function failed".into()),
+        };
         Decision::at_once(level, None, why)
     }
 

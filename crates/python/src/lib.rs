@@ -9,6 +9,7 @@ mod captures_record;
 mod function_control;
 mod function_rule;
 mod raised;
+mod watch;
 
 use std::path::PathBuf;
 
@@ -539,7 +540,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("HYSTARTS", names(py, Hystart::NAMED)?)?;
     module.add("TCP_MECHANISMS", names(py, Mechanisms::NAMED)?)?;
     module.add_class::<Contents>()?;
-    module.add_function(wrap_pyfunction!(function_control::controller_calls, module)?)?;
+    module.add_function(wrap_pyfunction!(watch::function_calls, module)?)?;
     module.add_function(wrap_pyfunction!(systems, module)?)?;
     module.add_function(wrap_pyfunction!(relays, module)?)?;
     module.add_function(wrap_pyfunction!(facts, module)?)?;

@@ -1,4 +1,4 @@
-"""Ends calls into a congestion controller of Python that do not return.
+"""Ends calls of the user's functions that do not return: congestion controllers and rules.
 
 A trial in virtual time waits for such a call as long as it lasts. A thread checks each second whether the
 same call is still under way, and raises an exception in the thread that makes it. A call that never leaves C
@@ -44,7 +44,7 @@ def _watch() -> None:
     seconds: dict[tuple[int, int], int] = {}
     while True:
         time.sleep(1)
-        seconds = {call: seconds.get(call, 0) + 1 for call in _native.controller_calls()}
+        seconds = {call: seconds.get(call, 0) + 1 for call in _native.function_calls()}
         for (caller, _), lasted in seconds.items():
             if lasted % (LONGEST_S + 1) == LONGEST_S:
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(
