@@ -14,6 +14,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -161,6 +162,21 @@ def test_more_connections_than_it_takes_wait(producer: Server) -> None:
         for one in idle:
             one.close()
         assert get(proxy.url(MANIFEST))[0] == 200
+
+
+def test_connections_of_one_address_leave_room_for_others(producer: Server) -> None:
+    with Proxy(f"ndn://127.0.0.1:{producer.port}/clip", "--max-per-address=3") as proxy, ExitStack() as held:
+        for _ in range(3):
+            held.enter_context(socket.create_connection(("127.0.0.1", proxy.port)))
+        with pytest.raises(OSError):
+            get(proxy.url(MANIFEST))
+        assert proxy.wait_for("refused")["client"].startswith("127.0.0.1:")
+        other = http.client.HTTPConnection(
+            "127.0.0.1", proxy.port, timeout=20, source_address=("127.0.0.2", 0)
+        )
+        other.request("GET", f"/{MANIFEST}")
+        assert other.getresponse().status == 200
+        other.close()
 
 
 def test_a_forwarder_that_goes_and_comes_back_is_asked_again(ladders: Path) -> None:

@@ -53,7 +53,7 @@ enum State {
 pub struct TcpSocket {
     /// The listener until a client connects, then the connection.
     socket: OwnedFd,
-    serves: bool,
+    pub serves: bool,
     peer: SocketAddr,
     state: State,
     /// The machine was notified of bytes and has not read them all.

@@ -52,6 +52,9 @@ pub struct ProxyArgs {
     /// Connections of players at once; further ones wait.
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..))]
     max_connections: u32,
+    /// Connections at once of one address; further ones are closed.
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    max_per_address: u32,
     /// Also write the machine's events as JSON lines; "-" is stdout.
     #[arg(long, value_name = "FILE|-")]
     log: Option<PathBuf>,
@@ -107,7 +110,7 @@ pub fn run(args: &ProxyArgs) -> Result<()> {
         &format!("answering at http://{address}/ with the files of {}", args.url.url),
     );
     // The connection to the upstream server is one of its streams.
-    let channels = Channels::of_proxy(stream, own, listener, most + 1);
+    let channels = Channels::of_proxy(stream, own, listener, (most + 1, args.max_per_address as usize));
     Running {
         app,
         channels,
@@ -183,6 +186,7 @@ impl Running {
         for channel in self.channels.take_ready() {
             self.arrivals(channel);
         }
+        self.refuse_crowds();
         for at in 0..self.ready.len() {
             match self.ready[at] {
                 Ready::Signal => return Ok(true),
@@ -194,6 +198,17 @@ impl Running {
             self.give(Input::Timeout);
         }
         Ok(false)
+    }
+
+    /// Reports the clients that were closed because their address has connections enough.
+    fn refuse_crowds(&mut self) {
+        for peer in self.channels.take_turned_away() {
+            let why = "its address has as many connections as it may";
+            self.teller.say(
+                &json!({"event": "refused", "client": peer.to_string(), "why": why}),
+                &format!("{peer} turned away: {why}"),
+            );
+        }
     }
 
     fn arrivals(&mut self, channel: ChannelId) {

@@ -1,6 +1,7 @@
 //! A machine's channels on real sockets.
 
 mod counts;
+mod crowds;
 mod io;
 mod outbox;
 mod refusal;
@@ -111,6 +112,10 @@ pub struct Channels {
     ready: Vec<ChannelId>,
     /// Limit of concurrent streams: further clients wait.
     most_streams: usize,
+    /// Limit of those of one client's address: further ones are closed.
+    most_per_address: usize,
+    /// Clients that were closed for that.
+    turned_away: Vec<SocketAddr>,
     /// There is no room for another connection: they wait until one of ours ends, or until CLOCK_MONOTONIC
     /// reads this, ns.
     full_until: Option<i64>,
@@ -185,13 +190,19 @@ impl Channels {
         channels
     }
 
-    /// Returns those of a proxy: the clients of `listener`, its channel 0, up to a limit of streams at once,
-    /// and `made`, a connection from our address `own` to its only upstream server. The machine receives that
-    /// one when it opens a connection.
-    pub fn of_proxy(made: TcpSocket, own: SocketAddr, listener: Listener, most_streams: usize) -> Channels {
+    /// Returns those of a proxy: the clients of `listener`, its channel 0, up to a limit of streams at once and
+    /// of clients of one address, and `made`, a connection from our address `own` to its only upstream server.
+    /// The machine receives that one when it opens a connection.
+    pub fn of_proxy(
+        made: TcpSocket,
+        own: SocketAddr,
+        listener: Listener,
+        (most_streams, most_per_address): (usize, usize),
+    ) -> Channels {
         let none = SharedPorts::new(PortRange::new(RTP_PORTS.0, RTP_PORTS.1), 0);
         let mut channels = Channels::with_stranger(made, own, &none, false);
         channels.most_streams = most_streams;
+        channels.most_per_address = most_per_address;
         let id = channels.number();
         channels.insert(id, Socket::Listener(listener));
         channels
@@ -226,6 +237,8 @@ impl Channels {
             ready: Vec::new(),
             full_until: None,
             most_streams: usize::MAX,
+            most_per_address: usize::MAX,
+            turned_away: Vec::new(),
             outbox: Outbox::default(),
             allowance: usize::MAX,
             counts: Counts::default(),
@@ -496,6 +509,10 @@ impl Channels {
             Ok(stream) => {
                 // A relay's is of one of its flows' players, or closes at once.
                 if self.relayed.as_ref().is_some_and(|relayed| !relayed.may_come(stream.peer())) {
+                    return None;
+                }
+                if self.most_per_address <= self.come_from(stream.peer().ip()) {
+                    self.turned_away.push(stream.peer());
                     return None;
                 }
                 let channel = self.number();

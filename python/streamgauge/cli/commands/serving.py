@@ -339,6 +339,15 @@ def _proxy(
             help="Maximum number of concurrent connections; further ones wait.",
         ),
     ] = 200,
+    max_per_address: Annotated[
+        int,
+        typer.Option(
+            "--max-per-address",
+            metavar="N",
+            min=1,
+            help="Maximum number of connections of one address; further ones are closed.",
+        ),
+    ] = 50,
     log: Annotated[
         str | None,
         typer.Option(
@@ -374,6 +383,7 @@ def _proxy(
             "--preset": preset,
             "--set": settings,
             "--max-connections": max_connections,
+            "--max-per-address": max_per_address,
             "--log": log,
             "--json": as_json,
         },
