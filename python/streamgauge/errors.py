@@ -43,13 +43,15 @@ class ScenarioError(StreamGaugeError):
         self.key = key
         self.hint = hint
         where = ":".join(str(part) for part in (self.file, line) if part is not None)
+        # An option's name is a place too, with its value.
+        where = _shown(where) if where.startswith("--") else where
         parts = [part for part in (where, *map(_shown, (key, message))) if part]
         super().__init__(": ".join(parts) + (f" ({hint})" if hint else ""))
 
 
-def _shown(text: str | None) -> str | None:
+def _shown(text: str | None) -> str:
     """Returns a text in which no word, such as a wrong value, is longer than a screen."""
-    return None if text is None else _LONG_WORD.sub(lambda word: f"{word[0][:200]}...", text)
+    return _LONG_WORD.sub(lambda word: f"{word[0][:200]}...", text or "")
 
 
 class RecordError(StreamGaugeError):

@@ -13,6 +13,7 @@ from streamgauge.errors import ScenarioError
 from streamgauge.media.own_files import unreadable
 from streamgauge.scenario import load
 from streamgauge.scenario.limits import MOST_DEPTH, MOST_NODES, LimitError, check_text, check_variants
+from streamgauge.scenario.overrides import OverrideError, apply_override
 
 BEGIN = "id: test/x\n"
 
@@ -140,3 +141,8 @@ def test_a_pipe_or_a_device_is_no_clip(tmp_path: Path) -> None:
     assert {str(error) for error in found.values()} == {
         f"{file}: it is a pipe or a device; name a file of video." for file in (pipe, "/dev/zero")
     }
+
+
+def test_an_address_has_an_end() -> None:
+    with pytest.raises(OverrideError, match="has more than 60 parts"):
+        apply_override({}, ".".join(["a"] * 50_000), 1)

@@ -22,6 +22,7 @@ from ruamel.yaml.events import (
 
 __all__ = [
     "LARGEST_TEXT_BYTES",
+    "MOST_DEPTH",
     "MOST_EXTENDED",
     "MOST_REPETITIONS",
     "MOST_SAMPLES",

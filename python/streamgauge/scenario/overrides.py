@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from streamgauge.errors import ScenarioError
 from streamgauge.scenario.expect import Limits, Measure, Population, Repetitions, Until
 from streamgauge.scenario.flow import Clip, Command, Flow, StandIn
-from streamgauge.scenario.limits import LimitError, check_text
+from streamgauge.scenario.limits import MOST_DEPTH, LimitError, check_text
 from streamgauge.scenario.path import Direction, Path
 from streamgauge.scenario.path.commas import queue_in_full
 from streamgauge.scenario.path.presets import expand
@@ -249,6 +249,8 @@ def _fits(flow: Any, keys: list[str]) -> bool:
 
 def apply_override(data: Data, address: str, value: Any) -> list[tuple[str | int, ...]]:
     """Sets (or, with ``None``, removes) the value at ``address`` in ``data``, in place; returns paths."""
+    if address.count(".") >= MOST_DEPTH:
+        raise OverrideError(f"'{address[:40]}...' has more than {MOST_DEPTH} parts", "no scenario is as deep")
     return [_apply(data, one, value) for one in _each(data, address)]
 
 
