@@ -1,11 +1,12 @@
 //! Flows of a capture: packets between the same two ends, both ways.
 
 use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
 
 use crate::course::Course;
 use crate::datagrams::Datagrams;
 use crate::exchanges::{Exchanges, LEAST_DATAGRAM};
-use crate::hash::Mixed;
+use crate::hash::{Mixed, mix};
 use crate::packet::{Address, End, Packet, PacketTransport, protocol};
 use crate::streams::{Hint, Streams};
 use crate::tcp::{Connection, Segment};
@@ -71,7 +72,32 @@ pub struct Flow {
 /// A packet is longer than this only before offload cuts it, or after it joins it: Ethernet's jumbo frames end here.
 const LONGEST_FRAME: u32 = 9216;
 
-type Key = (End, End, u8);
+/// Both ends in order, and IP's protocol number.
+#[derive(Clone, Copy, Debug)]
+struct Key(End, End, u8);
+
+impl PartialEq for Key {
+    /// Without branches: flows are looked up for every packet.
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        let addresses = (self.0.address.0 ^ other.0.address.0) | (self.1.address.0 ^ other.1.address.0);
+        let ports = (self.0.port ^ other.0.port) | (self.1.port ^ other.1.port);
+        addresses == 0 && ports | u16::from(self.2 ^ other.2) == 0
+    }
+}
+
+impl Eq for Key {}
+
+impl Hash for Key {
+    /// One word of both ends.
+    #[inline]
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        let halves = |end: &End| (end.address.0 as u64, (end.address.0 >> 64) as u64);
+        let ((low, high), (other, higher)) = (halves(&self.0), halves(&self.1));
+        let ports = u64::from(self.0.port) << 48 | u64::from(self.1.port) << 32;
+        hasher.write_u64(mix(mix(low ^ ports, high) ^ other, higher ^ u64::from(self.2)));
+    }
+}
 
 /// All flows of a capture.
 #[derive(Debug, Default)]
@@ -124,9 +150,9 @@ impl Flows {
             (ends.0.port, ends.1.port) = (0, 0);
         }
         let (from, key) = if ends.0 <= ends.1 {
-            (0, (ends.0, ends.1, packet.protocol))
+            (0, Key(ends.0, ends.1, packet.protocol))
         } else {
-            (1, (ends.1, ends.0, packet.protocol))
+            (1, Key(ends.1, ends.0, packet.protocol))
         };
         let number = match self.last {
             Some((last, number)) if last == key => number,
@@ -180,7 +206,7 @@ impl Flows {
 
     /// The flow between these ends, in order.
     pub fn find_flow(&self, ends: &[End; 2], protocol: u8) -> Option<&Flow> {
-        let number = *self.index.get(&(ends[0], ends[1], protocol))?;
+        let number = *self.index.get(&Key(ends[0], ends[1], protocol))?;
         self.flows.get(number as usize)
     }
 

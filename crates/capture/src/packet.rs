@@ -44,6 +44,7 @@ pub struct End {
 
 impl Hash for End {
     /// One word: flows are looked up for every packet.
+    #[inline]
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         let (low, high) = (self.address.0 as u64, (self.address.0 >> 64) as u64);
         hasher.write_u64(mix(low ^ u64::from(self.port) << 48, high));
@@ -147,6 +148,7 @@ pub struct Packet<'a> {
 
 impl Packet<'_> {
     /// Whether it is a fragment without a transport header.
+    #[inline]
     pub fn is_later_fragment(&self) -> bool {
         self.fragment_offset > 0
     }
@@ -227,6 +229,7 @@ fn ip(bytes: &[u8], on_wire: usize) -> Option<Ip<'_>> {
     }
 }
 
+#[inline]
 fn ipv4(bytes: &[u8], on_wire: usize) -> Option<Ip<'_>> {
     let header = Ipv4HeaderSlice::from_slice(bytes).ok()?;
     let length = header.slice().len();
@@ -298,6 +301,7 @@ fn ipv6(bytes: &[u8], on_wire: usize) -> Option<Ip<'_>> {
     Some(found)
 }
 
+#[inline]
 fn transport<'a>(ip: &Ip<'a>) -> Packet<'a> {
     let (source, destination) = (ip.source, ip.destination);
     let above = ip.ip_bytes - ip.header as u32;
@@ -342,6 +346,7 @@ fn transport<'a>(ip: &Ip<'a>) -> Packet<'a> {
 }
 
 /// A TCP header with its whole length. Options that a short snapshot cut off are left out.
+#[inline]
 fn tcp(bytes: &[u8]) -> Option<(Tcp<'_>, usize)> {
     const FIXED: usize = 20;
     if let Ok(header) = TcpHeaderSlice::from_slice(bytes) {
