@@ -51,5 +51,9 @@ unpack_debs() { # folder suite architecture all|alone package...
             ln -s "usr/$part" "$root/$part"
         fi
     done
+    # A link from the root would lead out of the folder.
+    find "$root" -type l -lname '/*' | while IFS= read -r part; do
+        ln -sfnr "$root$(readlink "$part")" "$part"
+    done
     rm -rf "$state"
 }

@@ -319,7 +319,7 @@ def table() -> str:
         for column in columns:
             n = sum(map(counted, every[column]))
             cells.append(f"{100 * n / len(every[column]):.1f}" if share else str(n))
-        lines.append(f"| {label} | {' | '.join(cells)} | | |")
+        lines.append(f"| {label} | {' | '.join(cells)} | | | |")
     excused = exempt()
     checked = len(read) - len(excused)
     lines.append(f"\n{checked} of {len(read)} pages, commands and modules are checked, and all comments.")

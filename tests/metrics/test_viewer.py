@@ -77,7 +77,7 @@ def test_a_players_silence_says_nothing_of_what_it_never_tells() -> None:
     assert late["frames_lost_percent"] == pytest.approx(100 / (len(said) + 1)) and late["stall_count"] is None
     stalled = measured([*said, (5.0, "stall", 100.0), (6.0, "resume", 1.0)]).flow_json("video")
     assert stalled["stall_time_s"] == pytest.approx(1.0) and stalled["frames_lost_percent"] is None
-    # So does one that counts them, and there were none.
+    # The same holds for a player that counts them and had none.
     counted = measured([*said, (5.0, "stall_count", 0.0)]).flow_json("video")
     assert (counted["stall_count"], counted["stall_time_s"], counted["rebuffer_percent"]) == (0, 0, 0)
 

@@ -69,7 +69,7 @@ def watch(clients: Iterable[Client], fewest: int, *, reliable: bool) -> list[int
 
 
 def cost(server: Server, transport: str) -> Load:
-    """Plays to all, measures, and lets them go."""
+    """Plays to all clients, measures, and closes them."""
     before_files, before_bytes = server.descriptors(), server.resident_bytes()
     ended = len([line for line in server.said if line["event"] == "closed"])
     clients = [Client(server.port, "/long.mp4") for _ in range(SESSIONS)]

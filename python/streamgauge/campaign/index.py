@@ -55,7 +55,8 @@ class IndexedTrial:
 class Index:
     """The index of the folder `out`. It is used from one thread.
 
-    A file that is damaged, or of another version, is begun anew; where it cannot be written, nothing is.
+    A damaged file, or one of another version, is begun anew. In a folder without write access there
+    is no index.
     """
 
     def __init__(self, out: Path) -> None:

@@ -55,7 +55,7 @@ pub struct Stream<P> {
 pub struct Encoding<P> {
     /// In bit/s.
     pub bit_rate_bps: u64,
-    /// That of its key frames alone.
+    /// The rate of its key frames alone.
     pub key_rate_bps: u64,
     /// Its file's properties.
     pub properties: Option<Arc<P>>,

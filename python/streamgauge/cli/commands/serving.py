@@ -233,7 +233,7 @@ def _play(
         typer.Option(
             "--set",
             metavar="NAME=VALUE",
-            help="Set one of the player's constants; times have a unit. Repeatable.",
+            help="Set one of the player's constants. A time has its unit. Repeatable.",
         ),
     ] = None,
     allowed_hosts: Annotated[

@@ -18,7 +18,7 @@ enum Place {
     Payload,
 }
 
-/// A stream as its packets come.
+/// A stream, while its packets arrive.
 pub struct Stream {
     pub pid: u16,
     pub kind: TrackKind,
