@@ -35,7 +35,8 @@ mkdir -p "$work"
 # --- the folder ------------------------------------------------------------------------------------------
 if [ ! -e "$work/done" ]; then
     rm -rf "$root" "$work/qemu"
-    step "QEMU" unpack_debs "$work/qemu" bookworm "$(dpkg --print-architecture)" alone qemu-user-static
+    # Debian 12's QEMU has no openat2(2), by which the engine opens files.
+    step "QEMU" unpack_debs "$work/qemu" trixie "$(dpkg --print-architecture)" alone qemu-user
     step "Debian 12 for $architecture" unpack_debs "$root" bookworm "$architecture" all python3 libelf1 bash coreutils
     touch "$work/done"
 fi
@@ -61,7 +62,7 @@ emulated() { # shell commands, run in the folder
         mount --rbind /dev "$1/dev"
         exec chroot "$1" /usr/bin/env -i PATH=/usr/bin:/opt/streamgauge/bin HOME=/trial LANG=C.UTF-8 \
             PYTHONPATH=/opt/streamgauge PYTHONDONTWRITEBYTECODE=1 bash -euc "cd /trial; $5"
-    ' - "$root" "$elf" "$mask" "$work/qemu/usr/bin/qemu-$machine-static" "$1"
+    ' - "$root" "$elf" "$mask" "$work/qemu/usr/bin/qemu-$machine" "$1"
 }
 sg='python3 -m streamgauge'
 step "streamgauge --version" emulated "$sg --version"
@@ -79,7 +80,7 @@ step "a clip, encoded here" .venv/bin/streamgauge clip carphone-242k "$root/tria
 step "the engine serves and plays it by real sockets" emulated "
     $sg serve --system darwin --listen 127.0.0.1:8554 videos >served.txt 2>&1 &
     for try in \$(seq 100); do
-        $sg play rtsp://127.0.0.1:8554/clip.mp4 && exit
+        $sg play --transport tcp rtsp://127.0.0.1:8554/clip.mp4 && exit
         sleep 1
     done
     cat served.txt

@@ -205,6 +205,8 @@ COMMANDS: dict[str, How] = {
     "make setup": How("never", "has been done"),
     # install
     "make wheel": How("never", "test_wheel does it"),
+    "make wheel MACHINE=aarch64": How("never", "test_wheel does it"),
+    "scripts/try-foreign-wheel.sh aarch64": How("never", "test_wheel does it"),
     "streamgauge run hessler/ftp-medium --mode sim": HERE,
     "streamgauge run today/demo-rtsp-udp-medium --mode emu": How("long", A_MINUTE, status=0),
     "make test-sim": How("never", "is what runs this"),
