@@ -73,7 +73,7 @@ def claims(stored: dict[str, Any]) -> str:
     run = stored["claims"]
     said = f"Simulated with model {stored['model']}, {run['trials']} trials. {run['answer']}"
     if held_out:
-        said += f" Of {len(held_out)} claims that a fit did not see {holds} pass."
+        said += f" {holds} of {len(held_out)} claims pass under a fit that did not see them."
     return "\n".join([said, "", *rows])
 
 
