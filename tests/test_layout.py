@@ -86,6 +86,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "systems",
     },
     "sweeps": {"campaign", "claims", "metrics", "report", "scenario", "systems"},
+    "latency_table": {"campaign", "documents", "metrics", "record", "report", "scenario", "systems"},
     "two_phases": {"campaign", "metrics", "report"},
     "crosscheck": {
         "campaign",
@@ -124,6 +125,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "emu",
         "evaluate",
         "infer",
+        "latency_table",
         "matrix",
         "media",
         "metrics",

@@ -9,7 +9,7 @@ use streamgauge_record::Classifier;
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((which, mut rest)) = bytes.split_first() else { return };
-    let protocols = match which % 8 {
+    let protocols = match which % 16 {
         0 => Protocols::tcp(StreamProtocol::Http),
         1 => Protocols::tcp(StreamProtocol::Rtsp),
         2 => Protocols::udp(DatagramProtocol::Quic),
@@ -17,6 +17,7 @@ fuzz_target!(|bytes: &[u8]| {
         4 => Protocols::udp(DatagramProtocol::ReliableUdp),
         6 => Protocols::tcp(StreamProtocol::RtspRdt),
         7 => Protocols::udp(DatagramProtocol::Rdt),
+        8 => Protocols::udp(DatagramProtocol::Srt),
         _ => Protocols::default(),
     };
     let (over_tcp, is_cut) = (which & 0x80 == 0, which & 0x40 != 0);

@@ -150,6 +150,10 @@ COMMANDS: dict[str, How] = {
     "streamgauge compare rfc8867 --kind 5.1 --mode sim --repeat 2": HERE,
     "streamgauge run today/call-medium --mode sim": HERE,
     "streamgauge systems call": HERE,
+    # contribution
+    "streamgauge latency-table srt --loss 1%,5% --rtt 50ms,100ms --repeat 2 --report latency.html": HERE,
+    "streamgauge run contribution/srt-overhead --mode sim --repeat 2": HERE,
+    "streamgauge systems srt": HERE,
     # realvideo
     "streamgauge run realvideo/head2head-75 --mode sim --repeat 8": How(status=1),
     "streamgauge run realvideo/media-scaling-35-udp --mode sim --repeat 8": How(status=2),

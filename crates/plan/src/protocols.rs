@@ -34,6 +34,8 @@ pub enum DatagramProtocol {
     ReliableUdp,
     /// RTP and RTCP (RFC 3550).
     Rtp,
+    /// Secure Reliable Transport (draft-sharabayko-srt-01).
+    Srt,
 }
 
 /// The protocols of a flow's channels, by their carrier. Where several protocols share one carrier, a packet belongs to

@@ -36,6 +36,7 @@ mod reception;
 mod registry;
 pub mod rtp;
 mod rtsp;
+pub mod srt;
 pub mod standalone;
 #[cfg(test)]
 mod testing;

@@ -19,6 +19,7 @@ use crate::media::Contents;
 use crate::ping::PingSpec;
 use crate::realvideo::RealVideoSpec;
 use crate::rtp::RtpSpec;
+use crate::srt::SrtSpec;
 use crate::standalone::{Player, Proxy, Server};
 use crate::windows_media::WindowsMediaSpec;
 
@@ -28,6 +29,7 @@ static SYSTEMS: &[Registered] = &[
     Registered::of::<PingSpec>(),
     Registered::of::<RtpSpec>(),
     Registered::of::<CallSpec>(),
+    Registered::of::<SrtSpec>(),
     Registered::of::<DarwinSpec>(),
     Registered::of::<HttpSpec>(),
     Registered::of::<DashSpec>(),

@@ -1,7 +1,7 @@
 //! Bytes to messages and back, where no kept crate does it: HTTP/1.1 on top of `httparse`, RTSP 1.0 on top of
-//! `rtsp-types`, session descriptions, compound RTCP on top of `rtcp-types`, the RTCP packets of Apple's Reliable UDP, RealNetworks' RDT, the rule
-//! books beside it and RealMedia, the Advanced Systems Format, Windows Media's MMS, its HTTP streaming and its payloads of RTP,
-//! and Named Data Networking's packets.
+//! `rtsp-types`, session descriptions, compound RTCP on top of `rtcp-types`, the RTCP packets of Apple's Reliable UDP,
+//! RealNetworks' RDT, the rule books beside it and RealMedia, SRT, the Advanced Systems Format, Windows Media's MMS, its HTTP
+//! streaming and its payloads of RTP, and Named Data Networking's packets.
 
 #![forbid(unsafe_code)]
 
@@ -18,6 +18,7 @@ pub mod rtcp;
 pub mod rtp_asf;
 pub mod rtsp;
 pub mod sdp;
+pub mod srt;
 pub mod wmsp;
 mod words;
 

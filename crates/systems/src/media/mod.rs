@@ -10,6 +10,7 @@ mod library;
 pub mod live;
 pub mod mp4;
 mod mpeg4;
+pub mod mpegts;
 mod numbers;
 pub(crate) mod object;
 pub(crate) mod object_files;

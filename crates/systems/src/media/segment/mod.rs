@@ -15,6 +15,7 @@ use streamgauge_base::{Chunk, Duration};
 
 use fragments::Fragments;
 pub use transport::TransportStream;
+pub(crate) use transport::{Section, Tables, checksum, stamp_of};
 
 /// The kind of a track.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

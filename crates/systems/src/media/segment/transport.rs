@@ -12,9 +12,9 @@ use std::collections::BTreeSet;
 use streamgauge_base::Duration;
 
 use super::{Counted, Pictures, TrackKind};
-use psi::Section;
-pub use psi::Tables;
+pub use psi::{Section, Tables, checksum};
 use streams::Stream;
+pub use streams::stamp_of;
 
 /// The first byte of every packet.
 pub const SYNC: u8 = 0x47;

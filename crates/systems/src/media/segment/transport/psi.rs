@@ -41,7 +41,7 @@ impl Section {
 }
 
 /// Returns the CRC-32 of MPEG-2 (Annex A): 0 over an undamaged section with its own.
-fn checksum(bytes: &[u8]) -> u32 {
+pub fn checksum(bytes: &[u8]) -> u32 {
     bytes.iter().fold(u32::MAX, |crc, byte| {
         (0..8).fold(crc ^ u32::from(*byte) << 24, |crc, _| {
             if crc & 1 << 31 == 0 { crc << 1 } else { crc << 1 ^ 0x04c1_1db7 }
@@ -87,6 +87,11 @@ pub struct Tables {
 }
 
 impl Tables {
+    /// Returns the identifier of the first stream of pictures.
+    pub fn pictures(&self) -> Option<u16> {
+        self.streams.iter().find(|stream| stream.kind == TrackKind::Pictures).map(|stream| stream.pid)
+    }
+
     /// Reads a Program Association Table; true if the program is another one now.
     pub fn programs(&mut self, section: &[u8]) -> bool {
         if section[0] != 0 || section[5] & 1 == 0 {

@@ -193,7 +193,7 @@ fn header_bytes(header: &[u8]) -> usize {
 }
 
 /// Returns the presentation time stamp, in 33 bits.
-fn stamp_of(header: &[u8]) -> Option<u64> {
+pub fn stamp_of(header: &[u8]) -> Option<u64> {
     if header.len() < 14 || header[7] & 0x80 == 0 {
         return None;
     }
