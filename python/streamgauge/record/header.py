@@ -37,6 +37,11 @@ _TYPES: Final[Mapping[str, tuple[type | tuple[type, ...], str]]] = {
     "flows": (list, "a list"),
     "balance": (list, "a list"),
 }
+_WITHIN: Final[Mapping[str, tuple[str, ...]]] = {
+    "validity": ("bounds", "measured"),
+    "scenario": ("measure", "path", "flows", "until"),
+}
+"""Objects in objects of it, which reports read."""
 _OBJECTS: Final = ("stages", "flows", "balance")
 _TEXTS: Final = ("set", "set_with", "kept")
 
@@ -77,6 +82,11 @@ def read_trial(path: Path, required: Collection[str] = ()) -> dict[str, Any]:
         for key in keys:
             if not all(isinstance(one, kind) for one in trial.get(key, ())):
                 raise _damaged(path, f"its {key} is no list of {name}")
+    for key, names in _WITHIN.items():
+        inner = trial.get(key)
+        for name in names if isinstance(inner, dict) else ():
+            if not isinstance(inner.get(name), dict | None):
+                raise _damaged(path, f"its {key} has {_shown(inner[name])} as '{name}', not an object")
     why = (trial.get("validity") or {}).get("why")
     if why is not None and not isinstance(why, list):
         raise _damaged(path, f"its validity has {_shown(why)} as 'why', not a list")
