@@ -37,7 +37,7 @@ if [ ! -e "$work/done" ]; then
     rm -rf "$root" "$work/qemu"
     # Debian 12's QEMU has no openat2(2), by which the engine opens files.
     step "QEMU" unpack_debs "$work/qemu" trixie "$(dpkg --print-architecture)" alone qemu-user
-    step "Debian 12 for $architecture" unpack_debs "$root" bookworm "$architecture" all python3 libelf1 bash coreutils
+    step "Debian 12 for $architecture" unpack_debs "$root" bookworm "$architecture" all python3 libelf1 libstdc++6 bash coreutils
     touch "$work/done"
 fi
 rm -rf "$root/opt/streamgauge" "$root/trial"
