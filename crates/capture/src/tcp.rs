@@ -16,6 +16,9 @@ const REMEMBERED: usize = 32;
 /// A segment that fills a hole within this time is reordered, where identifications show nothing (ns).
 const REORDERED_NS: i64 = 3_000_000;
 
+/// An acknowledgement is stamped at most so long before its segment (ns).
+const SWAPPED_NS: i64 = 1_000_000;
+
 /// Segments that were answered with resets, from which on these show gaps of the capture.
 const FEWEST_REFUSALS: u64 = 3;
 
@@ -257,6 +260,10 @@ impl Sender {
             self.duplicated += 1;
             return Segment::Copy;
         }
+        if self.is_swapped(seq, end, packet.at_ns) {
+            self.new_bytes += u64::from(payload);
+            return Segment::Late;
+        }
         self.remember(seq, identification);
         if let Some(hole) = self.fill(seq, end) {
             self.new_bytes += u64::from(payload);
@@ -280,6 +287,24 @@ impl Sender {
         self.retransmitted += 1;
         self.lost_behind += 1;
         Segment::Again
+    }
+
+    /// Returns whether these bytes were counted as missed a moment ago: a capture may stamp an acknowledgement before its
+    /// segment. Then they are no longer missed.
+    fn is_swapped(&mut self, seq: u32, end: u32, at_ns: i64) -> bool {
+        let holds = |&(low, high, missed_ns): &(u32, u32, i64)| {
+            !before(seq, low) && !before(high, end) && at_ns - missed_ns <= SWAPPED_NS
+        };
+        let Some((low, high, missed_ns)) =
+            self.missed.iter().rposition(holds).and_then(|at| self.missed.remove(at))
+        else {
+            return false;
+        };
+        let parts = [(low, seq), (end, high)].into_iter().filter(|&(from, to)| before(from, to));
+        self.missed.extend(parts.map(|(from, to)| (from, to, missed_ns)));
+        self.missed_bytes = self.missed_bytes.saturating_sub(u64::from(end.wrapping_sub(seq)));
+        self.missed_packets = self.missed_packets.saturating_sub(1);
+        true
     }
 
     fn remember(&mut self, seq: u32, identification: u32) {

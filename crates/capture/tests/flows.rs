@@ -56,6 +56,24 @@ fn a_loss_behind_the_capture_is_a_segment_seen_twice() {
 }
 
 #[test]
+fn an_acknowledgement_that_is_stamped_before_its_segment_shows_no_gap() {
+    let us = 1000;
+    let segments = vec![
+        (0, down(1, 0, 100)),
+        (30 * MS, up(1, 200)),
+        (30 * MS + 20 * us, down(2, 100, 100)),
+        // A repair, acknowledged 20 us before it.
+        (60 * MS, down(4, 300, 100)),
+        (90 * MS, up(2, 400)),
+        (90 * MS + 20 * us, down(5, 200, 100)),
+        (120 * MS, down(6, 400, 100)),
+        (121 * MS, up(3, 500)),
+    ];
+    let found = flow("swapped.pcap", segments.into_iter().map(|(at, one)| (at, one.ip())).collect());
+    assert_eq!((found.missed, found.retransmitted, found.lost), (Some(0), Some(0), Some(0)));
+}
+
+#[test]
 fn a_needless_retransmission_is_no_loss() {
     let mut report = up(2, 200);
     // SACK below the acknowledgement: a duplicate (RFC 2883).
