@@ -1,6 +1,6 @@
 //! Our SRT against libsrt's program and FFmpeg, both ways, on loopback: the same bytes must come out, also where every
 //! twentieth datagram is lost. In real time, some seconds each: `make test-long` runs them. Where a program is missing,
-//! a test says so and ends.
+//! a test prints that and ends.
 
 use std::fs::File;
 use std::io::{ErrorKind, Write};
@@ -44,7 +44,7 @@ impl Io for Wire {
         self.sent += 1;
         let is_lost = self.loses && self.sent > 10 && self.sent.is_multiple_of(20);
         if let Some(peer) = self.peer.filter(|_| !is_lost) {
-            // Nobody may listen there yet.
+            // The other end may not listen yet.
             let _ = self.socket.send_to(datagram.head(), peer);
         }
     }
@@ -112,7 +112,7 @@ impl Wire {
                     self.feed(app, Input::datagram(MEDIA, &datagram, at));
                 }
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
-                // Nobody listened where a datagram went.
+                // The other end did not listen yet.
                 Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
                 Err(error) => panic!("{error}"),
             }
@@ -249,7 +249,7 @@ fn from_libsrt(caller: Caller, loses: bool) {
     let datagrams: Vec<Vec<u8>> = (0..950u32).map(|number| number.to_be_bytes().repeat(329)).collect();
     let expected = datagrams.concat();
     let feeder = std::thread::spawn(move || {
-        // After the connection stands: what is there before it is lost in live mode.
+        // After the handshake: live mode discards earlier data.
         std::thread::sleep(StdDuration::from_millis(1_500));
         for datagram in datagrams {
             input.write_all(&datagram).unwrap();

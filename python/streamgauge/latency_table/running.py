@@ -58,7 +58,7 @@ class _Point:
 
 
 def able() -> list[str]:
-    """Returns the systems whose receivers report the wait of each picture."""
+    """Returns the systems with receivers that report the wait of each picture."""
     return [name for name, machine in MACHINES.items() if _WAIT in machine.events]
 
 
@@ -82,7 +82,7 @@ def run_table(question: LatencyQuestion, progress: Callable[[Progress], None] | 
         raise ScenarioError(f"--share: expected more than 0 % and at most 100 %, got {question.share}")
     points = _points(question)
     by_point = {place: _jobs(point, question) for place, point in enumerate(points)}
-    # Of each point its first seed before any second one.
+    # The first seed of each point runs before any second one.
     jobs = [mine[seed] for seed in range(question.repeat) for mine in by_point.values()]
     with writing(question.out, jobs) as index:
         outcomes, interrupted = run_jobs(

@@ -1,4 +1,4 @@
-//! Secure Reliable Transport (draft-sharabayko-srt-01 section 3). A data packet says itself whether it was sent before.
+//! Secure Reliable Transport (draft-sharabayko-srt-01 section 3). A data packet has a flag for repetition.
 
 use streamgauge_base::PacketKind;
 
@@ -10,7 +10,7 @@ const HEADER: u32 = 16;
 const CONTROL: u32 = 1 << 31;
 /// Set in the second word of a data packet that was sent before.
 const RETRANSMITTED: u32 = 1 << 26;
-/// Types of control packets that report what came: ACK, NAK and ACKACK.
+/// Types of control packets that report arrivals: ACK, NAK and ACKACK.
 const REPORTS: [u32; 3] = [2, 3, 6];
 
 /// The SRT of one flow.

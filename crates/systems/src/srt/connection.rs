@@ -13,7 +13,7 @@ use crate::app::Io;
 
 /// The version of the library that we claim to be like: 1.5.0.
 const VERSION: u32 = 0x0001_0500;
-/// Its flags: what every peer in live mode needs.
+/// Its flags: those that every peer in live mode needs.
 const FLAGS: u32 = flags::TSBPD_SENDER | flags::TSBPD_RECEIVER | flags::CRYPT | flags::RETRANSMIT_FLAG;
 /// The largest IP packet that we take.
 const MTU: u32 = 1500;
@@ -67,9 +67,9 @@ pub(super) fn refusal(code: u32) -> &'static str {
 pub(super) struct Agreed {
     /// The number of the peer's first data packet.
     pub peer_initial: SequenceNumber,
-    /// Latency of what this end receives.
+    /// Latency of received packets.
     pub receives: Duration,
-    /// Latency of what this end sends.
+    /// Latency of sent packets.
     pub sends: Duration,
     /// The peer drops late packets.
     pub too_late_drop: bool,
@@ -111,7 +111,7 @@ enum State {
 pub(super) struct Connection {
     spec: SrtSpec,
     is_caller: bool,
-    /// Our proposals: of the latency of what we receive, and of what we send.
+    /// Our proposals of the latency: for received packets, and for sent ones.
     proposed: (Duration, Duration),
     /// When the socket was made: timestamps count from there.
     began: Instant,
@@ -129,7 +129,7 @@ fn ms(time: Duration) -> u16 {
 }
 
 impl Connection {
-    /// Returns an end that calls or listens, with its proposals: of the latency of what it receives and of what it sends.
+    /// Returns an end that calls or listens, with its proposals of the latency: for received and for sent packets.
     pub fn new(
         spec: &SrtSpec,
         is_caller: bool,
@@ -205,7 +205,7 @@ impl Connection {
         io.send(MEDIA, Packet { timestamp_us, socket: self.peer, content }.write());
     }
 
-    /// Ends it, and says so to the peer.
+    /// Ends it, and notifies the peer.
     pub fn shut(&mut self, now: Instant, io: &mut dyn Io) {
         if self.is_open() {
             self.send(now, PacketContent::Shutdown, io);
@@ -218,7 +218,7 @@ impl Connection {
         match &packet.content {
             PacketContent::Handshake(handshake) => match self.state {
                 State::Calling { .. } => self.answered(now, packet.timestamp_us, handshake),
-                // The answer to a conclusion that came again was lost.
+                // A repeated conclusion means that the answer was lost.
                 State::Listening | State::Open if !self.is_caller => {
                     self.called(now, packet.timestamp_us, handshake, io)
                 }
@@ -252,7 +252,7 @@ impl Connection {
         }
     }
 
-    /// Does what is due.
+    /// Performs the actions that are due.
     pub fn advance(&mut self, now: Instant, io: &mut dyn Io) -> Option<Change> {
         match self.state {
             State::Calling { until, .. } if until <= now => {

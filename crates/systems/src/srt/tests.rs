@@ -327,7 +327,7 @@ fn it_wants_the_rate_that_it_sends() {
     assert!((wanted / (bits as f64 / 10.0) - 1.0).abs() < 0.05, "{wanted} {bits}");
 }
 
-/// Collects what a machine sends.
+/// Collects the datagrams of a machine.
 #[derive(Default)]
 struct Outgoing(Vec<Chunk>);
 
@@ -352,7 +352,7 @@ impl Io for Outgoing {
 }
 
 impl Outgoing {
-    /// Gives a machine a packet; returns what it sends.
+    /// Gives a machine a packet; returns its answers.
     fn ask(&mut self, machine: &mut dyn App, now: Instant, packet: &Packet<'_>) -> Vec<Chunk> {
         let bytes = packet.write();
         machine.handle(now, Input::datagram(MEDIA, &bytes, now), self);

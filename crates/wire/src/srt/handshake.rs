@@ -85,9 +85,9 @@ pub struct Latencies {
     pub version: u32,
     /// See [`flags`].
     pub flags: u32,
-    /// The delay of what it receives, in milliseconds.
+    /// The delay of received packets, in milliseconds.
     pub receiver_ms: u16,
-    /// The least delay that it asks of its peer for what it sends, in milliseconds.
+    /// The least delay that it asks of its peer for sent packets, in milliseconds.
     pub sender_ms: u16,
 }
 

@@ -15,12 +15,12 @@ const PES: usize = 14;
 /// Bytes in front of those that its length counts.
 const UNCOUNTED: u32 = 6;
 
-/// A picture of which a part came.
+/// A picture that arrived, at least in part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReadPicture {
     /// Its time stamp, in ticks of 90 kHz; 33 bits.
     pub stamp: u64,
-    /// All of it came.
+    /// All of it arrived.
     pub is_whole: bool,
     /// When its last part was delivered.
     pub at: Instant,

@@ -7,7 +7,7 @@ use streamgauge_base::{Duration, Instant};
 /// Acknowledgements without an answer that are remembered.
 const REMEMBERED: usize = 1024;
 
-/// What is acknowledged.
+/// The acknowledged packets.
 pub(super) struct Acks {
     interval: Duration,
     light_after: u32,
@@ -56,7 +56,7 @@ impl Acks {
         self.packets >= self.light_after
     }
 
-    /// Takes the position of a light one; false if the sender was told already.
+    /// Takes the position of a light one; false if it was sent already.
     pub fn light(&mut self, position: u64) -> bool {
         self.packets = 0;
         let is_news = position > self.sent;

@@ -35,11 +35,11 @@ struct Held {
 }
 
 /// Delivers packets when they are due (TSBPD), skips those that are missing then (TLPKTDROP), acknowledges, reports losses, and
-/// follows the pictures in what it delivers.
+/// follows the delivered pictures.
 ///
 /// Events: `connected` (s, since the start) with the latency as reason; `playout_start` (s); `frame_shown` (value: the frame's
 /// number), `frame_late` (s), `frame_incomplete`, `picture_wait` (s: the least latency that shows it); each second, if there were any,
-/// `nack` (packets, each as often as it was reported), `unrepaired` (packets that were skipped), `discarded` (packets that came
+/// `nack` (packets, each as often as it was reported), `unrepaired` (packets that were skipped), `discarded` (packets that arrived
 /// too late) and `overflow` (packets without room); `srt_rtt` and `nak_interval` (s); at last `media_end` (frames shown).
 pub struct SrtReceiver {
     spec: SrtSpec,
@@ -125,7 +125,7 @@ impl SrtReceiver {
             }
             Some(Change::Closed(why)) => {
                 self.closing = self.closing.or(Some(why));
-                // What is missing will not come.
+                // Missing packets will not arrive.
                 self.losses.skip_to(u64::MAX);
             }
         }
@@ -166,7 +166,7 @@ impl SrtReceiver {
         self.rates.packets += 1;
         self.rates.bytes += (data.payload.len() + HEADER_BYTES) as u64;
         if count < self.next {
-            // Of a packet that had come before nothing was lost.
+            // A repeated packet that had arrived before is not late.
             return self.tally.add(LATE, u64::from(self.skipped.remove(&count)));
         }
         if count >= self.next + u64::from(self.spec.buffer) {
@@ -288,13 +288,13 @@ impl SrtReceiver {
     }
 }
 
-/// Packets and bytes that came lately.
+/// Recently received packets and bytes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rates {
     since: Instant,
     packets: u64,
     bytes: u64,
-    /// Of the window before, each second.
+    /// Packets and bytes a second of the window before.
     before: [u32; 2],
 }
 

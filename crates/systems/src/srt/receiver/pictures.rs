@@ -1,4 +1,4 @@
-//! The pictures in what is delivered: which were whole, which were not, which never came.
+//! The pictures in delivered packets: whole, incomplete or missing.
 
 use streamgauge_base::{Duration, Instant};
 
@@ -15,7 +15,7 @@ pub(super) struct ReceivedPictures {
     shown: u64,
     started: Instant,
     latency: Duration,
-    /// When picture 0 is due, once one came.
+    /// When picture 0 is due, once one arrived.
     base: Option<Instant>,
     ended: bool,
 }
@@ -54,7 +54,7 @@ impl ReceivedPictures {
         self.reader.gap();
     }
 
-    /// Takes a datagram that is delivered now, and that came `wait` later than without loss and queue.
+    /// Takes a datagram that is delivered now, and that arrived `wait` later than without loss and queue.
     pub fn push(&mut self, now: Instant, wait: Duration, payload: &[u8], events: &mut Outbox) {
         self.reader.push(now, wait, payload);
         self.settle(events);
@@ -112,7 +112,7 @@ impl ReceivedPictures {
         }
     }
 
-    /// Ends the stream: pictures that were due by now and never came are given up.
+    /// Ends the stream: pictures that were due by now and never arrived are given up.
     pub fn end(&mut self, now: Instant, why: &'static str, events: &mut Outbox) {
         if std::mem::replace(&mut self.ended, true) {
             return;

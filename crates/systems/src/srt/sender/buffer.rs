@@ -153,7 +153,7 @@ mod tests {
         let mut buffer = ten();
         assert_eq!(sends(&mut buffer, at(20)), (0..8).map(|count| (count, false)).collect::<Vec<_>>());
         assert!(!buffer.has_next(8) && buffer.has_next(9));
-        // What was never sent is not lost, nor what is no longer there.
+        // Unsent packets are not lost, and acknowledged ones are gone.
         buffer.lose(&range(FIRST + 3, FIRST + 100), None);
         assert_eq!(sends(&mut buffer, at(30)), [3, 4, 5, 6, 7].map(|count| (count, true)));
         assert!(buffer.acknowledge(FIRST + 6) && !buffer.acknowledge(FIRST + 9));

@@ -17,7 +17,7 @@ const WINDOW: Duration = Duration::from_millis(1000);
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Limit {
     Fixed(f64),
-    /// Of the measured input, this multiple.
+    /// This multiple of the measured input.
     Measured(f64),
 }
 
