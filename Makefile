@@ -1,5 +1,5 @@
 # The README's commands. Each does its own set-up, which takes seconds when nothing is missing.
-.PHONY: docs help setup setup-tests setup-browsers setup-ndnd profiled wheel demo test test-sim test-long fuzz bench lint format audit reproduce-emu clean
+.PHONY: docs help setup setup-tests setup-browsers setup-ndnd setup-hosted profiled wheel demo test test-sim test-long fuzz bench lint format audit reproduce-emu clean
 .DEFAULT_GOAL := help
 
 SG := .venv/bin/streamgauge
@@ -27,6 +27,9 @@ setup-browsers: setup ## the same, and players in a browser, VLC, HTTP/3 (docs/d
 
 setup-ndnd: setup ## the same, and ndnd, a forwarder of Named Data Networking, built from source (docs/ccn.md)
 	@scripts/ndnd.sh
+
+setup-hosted: ## the same, and the systems that are libraries of others: str0m (docs/calls.md)
+	@scripts/setup.sh --hosted
 
 profiled: setup ## build the simulator by a profile of itself: the same trials in less time (6 minutes, docs/performance.md)
 	@scripts/profiled.sh
@@ -68,7 +71,7 @@ test-sim: setup ## the part of the tests that needs neither root nor Linux
 	$(CARGO) test --quiet
 	$(PY) -m pytest -n auto --dist loadfile -m 'not emu and not long'
 
-test-long: setup ## the tests that take minutes: the catalogue in emu, the docs' new system built, records in Spark, a hundred kills
+test-long: setup-hosted ## the tests that take minutes: the catalogue in emu, the docs' new system built, records in Spark, a hundred kills
 	@scripts/extras.sh readers
 	$(PY) -m pytest -m long
 	# Our SRT against libsrt and FFmpeg, where they are installed.

@@ -59,12 +59,13 @@ trap 'rm -rf "$work/counters" "$work/trials" "$work/package"' EXIT
 trap 'exit 130' INT TERM
 
 built() { # flags of the compiler: where the module lies
-    local flags
+    local flags features=pyo3/extension-module
+    [ ! -e .venv/.hosted ] || features+=,streamgauge-python/hosted
     # shellcheck disable=SC2086
     printf -v flags '%s\x1f' ${RUSTFLAGS:-} "$1"
     # With `--target`, build scripts and procedural macros are compiled without these flags.
     PYO3_PYTHON="$PWD/.venv/bin/python" CARGO_TARGET_DIR="$work" CARGO_ENCODED_RUSTFLAGS="${flags%$'\x1f'}" \
-        cargo build --release --quiet -p streamgauge-python --features pyo3/extension-module --target "$host" \
+        cargo build --release --quiet -p streamgauge-python --features "$features" --target "$host" \
         2>"$work/build.log" || { cat "$work/build.log" >&2; fail "the native module did not build"; }
 }
 package_with() { # module: the package of this checkout, with that native module

@@ -5,6 +5,7 @@
 #
 #   scripts/setup.sh                       all of it
 #   scripts/setup.sh --tests               and the dependencies of tests
+#   scripts/setup.sh --hosted              and the systems that are libraries of others; later builds keep them
 #   scripts/setup.sh --demo [COMMAND...]   those of `make demo` alone; COMMAND runs as soon as the simulator can
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -13,6 +14,8 @@ say() { printf 'setup: %s\n' "$*"; }
 fail() { printf 'setup: %s\n' "$*" >&2; exit 1; }
 
 RUST_MINIMUM=88 # 1.88, as in Cargo.toml
+RUST_HOSTED=89  # 1.89, which str0m needs
+HOSTED=.venv/.hosted # is there once hosted libraries were asked for
 COMPILER="build-essential python3-venv" # the build waits for these
 
 # --- system packages -------------------------------------------------------------------------------------
@@ -209,15 +212,21 @@ engine_features() {
 # Both crates are selected in each call, so that their common parts have the same features and are built once.
 cargo_build() { # features option...
     PYO3_PYTHON="$PWD/.venv/bin/python" cargo build --release --quiet -p streamgauge-python -p streamgauge-engine \
-        --features "pyo3/extension-module${1:+,streamgauge-engine/$1}" "${@:2}" 2>.venv/build.log ||
+        --features "pyo3/extension-module${1:+,$1}" "${@:2}" 2>.venv/build.log ||
         { cat .venv/build.log >&2; fail "the native module or streamgauge-engine did not build"; }
 }
 
 build() { # [command...], which runs when the native module is there
     local stamp=.venv/.streamgauge-build features="" built="${CARGO_TARGET_DIR:-target}/release"
     [ "$(uname -s)" != Linux ] || features=$(engine_features)
+    features=${features:+streamgauge-engine/$features}
+    local others=$features
+    if [ -e "$HOSTED" ]; then
+        others+="${others:+,}streamgauge-engine/hosted,streamgauge-sim/hosted"
+        features+="${features:+,}streamgauge-engine/hosted,streamgauge-python/hosted"
+    fi
     # For the Makefile's own calls of cargo.
-    printf '%s\n' "${features:+streamgauge-engine/$features}" >.venv/.cargo-features
+    printf '%s\n' "$others" >.venv/.cargo-features
     if [ "$(cat "$stamp" 2>/dev/null)" = "features: $features" ] && [ -z "$(find Cargo.toml Cargo.lock pyproject.toml crates -newer "$stamp" \( -name '*.rs' -o -name '*.c' -o -name '*.toml' -o -name '*.lock' \) -print -quit)" ]; then
         say "engine and native module: up to date"
         simulator_is_there "$@"
@@ -225,7 +234,7 @@ build() { # [command...], which runs when the native module is there
     fi
     if [ "$(uname -s)" = Linux ]; then
         say "building the native module and streamgauge-engine (the first time takes minutes)"
-        [ -n "$features" ] || [ -n "$demo" ] || say "without BPF programs (vegas in emu): they need clang, libelf-dev and zlib1g-dev"
+        [[ $features = *bpf* ]] || [ -n "$demo" ] || say "without BPF programs (vegas in emu): they need clang, libelf-dev and zlib1g-dev"
         mkdir -p python/streamgauge/_bin
         # `--lib` leaves out the engine, which the simulator does not need.
         cargo_build "$features" --lib
@@ -237,7 +246,7 @@ build() { # [command...], which runs when the native module is there
         finish_background # maturin is one of the Python packages
         say "building the native module (the first time takes some minutes)"
         # shellcheck disable=SC1091
-        VIRTUAL_ENV="$PWD/.venv" .venv/bin/maturin develop --release --quiet --skip-install >/dev/null 2>.venv/build.log ||
+        VIRTUAL_ENV="$PWD/.venv" .venv/bin/maturin develop --release --quiet --skip-install ${features:+--features hosted} >/dev/null 2>.venv/build.log ||
             { cat .venv/build.log >&2; fail "the native module did not build"; }
         say "emu needs Linux: streamgauge-engine is not built here, sim is complete"
         simulator_is_there "$@"
@@ -269,7 +278,7 @@ link_package() {
 # For scripts/wheel.sh, which wants the functions alone.
 [ "${1:-}" != functions ] || return 0
 
-demo=""
+demo="" hosted=""
 if [ "${1:-}" = --demo ]; then
     demo=yes
     shift
@@ -279,11 +288,16 @@ if [ "${1:-}" = --demo ]; then
 else
     system_packages scripts/packages-debian-build.txt scripts/packages-debian.txt
     [ "${1:-}" != --tests ] || test_packages
+    [ "${1:-}" != --hosted ] || hosted=yes
     lock=requirements-dev.lock
     set --
 fi
 python_packages "$lock"
 rust
+if [ -n "$hosted" ]; then
+    RUST_MINIMUM=$RUST_HOSTED new_enough cargo || fail "str0m needs Rust 1.$RUST_HOSTED or newer; update Rust"
+    touch "$HOSTED"
+fi
 # For the Makefile's own calls of cargo.
 dirname "$(command -v cargo)" >.venv/.rust-bin
 build "$@"

@@ -150,6 +150,12 @@ COMMANDS: dict[str, How] = {
     "streamgauge compare rfc8867 --kind 5.1 --mode sim --repeat 2": HERE,
     "streamgauge run today/call-medium --mode sim": HERE,
     "streamgauge systems call": HERE,
+    "make setup-hosted": How("never", "builds for minutes; test-long begins with it"),
+    "streamgauge run 'today/webrtc-*' --mode sim": How("long", "needs str0m, which test-long builds"),
+    "streamgauge compare webrtc call --in today/webrtc-step --mode sim": How(
+        "long", "needs str0m, which test-long builds", status=1
+    ),
+    "streamgauge systems webrtc": HERE,
     # contribution
     "streamgauge latency-table srt --loss 1%,5% --rtt 50ms,100ms --repeat 2 --report latency.html": HERE,
     "streamgauge run contribution/srt-overhead --mode sim --repeat 2": HERE,

@@ -25,6 +25,8 @@ pub trait System: Serialize + DeserializeOwned {
     const VERSION: u32;
     /// The content that it plays.
     const CONTENT: Content;
+    /// The library that it hosts, if it is one.
+    const HOSTED: Option<Hosted> = None;
     /// It plays pictures that are shown in another order than sent: B-frames.
     const B_FRAMES: bool = true;
     /// Its machines' events that metrics use, beside `media_end`.
@@ -181,6 +183,19 @@ pub enum Content {
     Live,
 }
 
+/// A library that others wrote, which a system hosts unmodified.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Hosted {
+    /// Its name.
+    pub library: &'static str,
+    /// Its version.
+    pub version: &'static str,
+    /// Whether this build has it.
+    pub is_built: bool,
+    /// The command that builds it.
+    pub build: &'static str,
+}
+
 /// The transport of media.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -310,6 +325,8 @@ pub struct Description {
     pub version: u32,
     /// The content that it plays.
     pub content: Content,
+    /// [`System::HOSTED`].
+    pub hosted: Option<Hosted>,
     /// [`System::B_FRAMES`].
     pub b_frames: bool,
     /// The transport of its media by default.
@@ -343,6 +360,7 @@ impl Description {
             title: S::TITLE,
             version: S::VERSION,
             content: S::CONTENT,
+            hosted: S::HOSTED,
             b_frames: S::B_FRAMES,
             media_over: S::usual().media_over(),
             protocols: S::usual().protocols(),

@@ -40,12 +40,13 @@ pub mod srt;
 pub mod standalone;
 #[cfg(test)]
 mod testing;
+pub mod webrtc;
 pub mod windows_media;
 
 pub use app::{App, ChannelError, ChannelId, CloseReason, Envelope, Input, Io, Peer};
 pub use carrier::{Carrier, RTP_PORTS};
 pub use describe::{
-    Content, Description, EventKind, Facts, MediaOver, Pace, Presets, Refusal, Relay, System,
+    Content, Description, EventKind, Facts, Hosted, MediaOver, Pace, Presets, Refusal, Relay, System,
 };
 pub use machines::{Channel, Machines, RelayMachine};
 pub use outbox::MEDIA_END;

@@ -21,6 +21,7 @@ use crate::realvideo::RealVideoSpec;
 use crate::rtp::RtpSpec;
 use crate::srt::SrtSpec;
 use crate::standalone::{Player, Proxy, Server};
+use crate::webrtc::WebRtcSpec;
 use crate::windows_media::WindowsMediaSpec;
 
 static SYSTEMS: &[Registered] = &[
@@ -30,6 +31,7 @@ static SYSTEMS: &[Registered] = &[
     Registered::of::<RtpSpec>(),
     Registered::of::<CallSpec>(),
     Registered::of::<SrtSpec>(),
+    Registered::of::<WebRtcSpec>(),
     Registered::of::<DarwinSpec>(),
     Registered::of::<HttpSpec>(),
     Registered::of::<DashSpec>(),

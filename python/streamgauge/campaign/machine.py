@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from streamgauge.emu import remedy
 from streamgauge.errors import CannotRunError, ScenarioError
 from streamgauge.scenario import Scenario
+from streamgauge.systems.machines import lacking_library
 from streamgauge.systems.registry import Mode
 
 __all__ = ["ModeChoice", "choose_mode", "why_not"]
@@ -62,12 +63,22 @@ def choose_mode(
             refused.append(f"{mode}: {unsupported}")
             continue
         lacking = why_not(mode, way=way) if elsewhere is None else elsewhere(mode)
+        lacking = lacking or _library(scenario, mode)
         if lacking is None:
             return ModeChoice(mode, _why(scenario, mode, asked, machine, where))
         machine.append(f"{mode}: {lacking}")
     if machine:
         raise CannotRunError(f"{where} cannot run {scenario.id}: {'; '.join(machine)}")
     raise ScenarioError(f"{scenario.id} cannot run: {'; '.join(refused)}")
+
+
+def _library(scenario: Scenario, mode: Mode) -> str | None:
+    """Returns the first flow with a system that this build lacks, with the remedy; None if it has all."""
+    for name, flow in scenario.flows.items():
+        entry = flow.in_mode(mode).registered
+        if entry is not None and mode in entry.ours and (why := lacking_library(entry.name)) is not None:
+            return f"flows.{name}: {why}"
+    return None
 
 
 def _why(scenario: Scenario, mode: Mode, asked: Mode | None, cannot: Sequence[str], where: str) -> str:

@@ -13,6 +13,7 @@ from streamgauge.cli.output import heads, say, table
 from streamgauge.errors import ScenarioError
 from streamgauge.scenario.values import nearest
 from streamgauge.systems.adapters import ADAPTERS
+from streamgauge.systems.machines import lacking_library, origin
 from streamgauge.systems.registry import SYSTEMS, TCP_PARAMETERS, TRAFFIC, Mode, Parameter, System
 
 __all__ = ["systems_command"]
@@ -70,13 +71,15 @@ def _whose(entry: System, mode: Mode) -> str:
     """Returns the origin of the implementation in a mode; a dash if there is none."""
     if mode not in entry.modes:
         return "-"
-    return "ours" if mode in entry.ours else "third-party"
+    return origin(entry.name, ours=mode in entry.ours)
 
 
 def _show(entry: System) -> None:
     say(f"[b]{_key(entry.name)}: {entry.name}[/b]  {escape(entry.title)}")
     for mode, what in entry.modes.items():
         say(f"  {mode}: {escape(what)} ({_whose(entry, mode)}; {_versions(entry, mode)})")
+    if (lacking := lacking_library(entry.name)) is not None:
+        say(f"  {escape(lacking)}")
     own = [one for one in entry.parameters.values() if not _is_tcps(one)]
     # Parameters of no part of it are first.
     for group in dict.fromkeys(["", *(parameter.group for parameter in own)]):

@@ -16,6 +16,7 @@ from streamgauge.report.phases import Phases
 from streamgauge.report.viewer import viewer_sentence
 from streamgauge.report.words import bottleneck_words, relay_words
 from streamgauge.report.yes_no import yes_or_no
+from streamgauge.systems.machines import origin
 
 HELD_RATE, BACKED_OFF = 0.95, 0.8
 """A flow that sends this share of its earlier rate or more held on; this share or less, it backed off."""
@@ -92,7 +93,7 @@ def basis(group: Group) -> str:
         return "from captures, no plan"
     if group.valid and group.mode == "emu":
         subjects = [info for info in group.numbers.infos.values() if info.role == "subject"]
-        whose = sorted({"our" if info.ours else "third-party" for info in subjects})
+        whose = sorted({origin(info.system, ours=info.ours).replace("ours", "our") for info in subjects})
         if virtual_machine(group.trials) is not None:
             mode += " in a virtual machine"
         mode += f" with {' and '.join(whose)} programs"

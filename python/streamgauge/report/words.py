@@ -10,6 +10,7 @@ from streamgauge.claims.dimension import TIME, plain, say_exactly
 from streamgauge.report.model import Entry
 from streamgauge.report.observed import CAPTURED, measured_words
 from streamgauge.report.stages import queue_words, rate_words, stage_words
+from streamgauge.systems.machines import origin
 from streamgauge.systems.parameter import function_of
 from streamgauge.terminal import tie as tie
 
@@ -166,7 +167,7 @@ def flows_words(entry: Entry) -> list[str]:
         infos = {
             group.mode: group.numbers.infos[name] for group in entry.groups if name in group.numbers.infos
         }
-        whose = {mode: "ours" if info.ours else "third-party" for mode, info in infos.items()}
+        whose = {mode: origin(info.system, ours=info.ours) for mode, info in infos.items()}
         kinds = set(whose.values())
         told = (
             kinds.pop() if len(kinds) == 1 else ", ".join(f"{who} in {mode}" for mode, who in whose.items())

@@ -34,6 +34,7 @@ __all__ = [
     "PACED_CLIP",
     "RELAYS",
     "Facts",
+    "Hosted",
     "Machine",
     "Pace",
     "Player",
@@ -41,6 +42,8 @@ __all__ = [
     "Server",
     "begins_ns",
     "facts",
+    "lacking_library",
+    "origin",
     "relay_protocols",
 ]
 
@@ -96,6 +99,18 @@ class Player:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Hosted:
+    """A library of others that a system runs unmodified, in both modes."""
+
+    library: str
+    version: str
+    #: This build has it.
+    is_built: bool
+    #: The command that builds it.
+    build: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Limit:
     """A parameter that is no less, or no more, than another one, where both have a value."""
 
@@ -135,6 +150,8 @@ class Machine:
     version: int
     #: Kind of media.
     content: Literal["none", "clip", "ladder", "live"]
+    #: The library that it is, if others wrote it.
+    hosted: Hosted | None
     #: It plays pictures that are shown in another order than sent.
     b_frames: bool
     #: Default carrier of its media.
@@ -326,6 +343,7 @@ def _machine(told: Json) -> Machine:
         title=told["title"],
         version=told["version"],
         content=told["content"],
+        hosted=None if told["hosted"] is None else Hosted(**told["hosted"]),
         b_frames=told["b_frames"],
         media_over=told["media_over"],
         protocols={carrier: tuple(named) for carrier, named in told["protocols"].items()},
@@ -403,9 +421,27 @@ PACED_CLIP = "rtp"
 MACHINES: dict[str, Machine] = {told["name"]: _machine(told) for told in json.loads(_native.systems())}
 
 
+def origin(system: str, *, ours: bool) -> Literal["ours", "hosted", "third-party"]:
+    """Returns the origin of the code of a flow of that system; `ours` if both ends were machines of ours."""
+    machine = MACHINES.get(system)
+    if not ours:
+        return "third-party"
+    return "ours" if machine is None or machine.hosted is None else "hosted"
+
+
+def lacking_library(system: str) -> str | None:
+    """Returns why this build has no machine of that system, with the remedy; None if it has, or the system
+    has none."""
+    machine = MACHINES.get(system)
+    if machine is None or machine.hosted is None or machine.hosted.is_built:
+        return None
+    library = f"{machine.hosted.library} {machine.hosted.version}"
+    return f"system {system} is {library}, which this build lacks; run `{machine.hosted.build}`"
+
+
 def _relay(told: Json) -> Machine:
     plays = {"content": "none", "b_frames": True, "media_over": "tcp", "presets": [], "parts": {}}
-    lacks = {"arrivals": False, "server": None, "player": None}
+    lacks = {"arrivals": False, "server": None, "player": None, "hosted": None}
     return _machine(told | plays | lacks)
 
 

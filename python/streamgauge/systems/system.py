@@ -146,6 +146,8 @@ def of_machine(
     adapter = adapter or NodeAdapter()
     ours: set[Mode] = {"sim", "emu"} if isinstance(adapter, NodeAdapter) else {"sim"}
     tcp: Literal["always", "never", "transport"] = "always" if machine.media_over == "tcp" else "never"
+    if (hosted := machine.hosted) is not None:
+        sim, emu = f"{hosted.library} {hosted.version}", f"{hosted.library} {hosted.version} on real sockets"
     return System(
         name=name,
         title=machine.title,

@@ -12,7 +12,11 @@ mod spec;
 #[cfg(test)]
 mod tests;
 
+#[cfg(feature = "hosted")]
+pub(crate) use packet::Place;
 pub use receiver::CallReceiver;
+#[cfg(feature = "hosted")]
+pub(crate) use receiver::Screen;
 pub use sender::CallSender;
 pub use spec::{CallSpec, Encoder, FeedbackFormat, Sequence};
 

@@ -19,7 +19,7 @@ const HEAD_BYTES: usize = 18;
 
 /// Where a packet belongs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// The frame, from 0.
     pub frame: u32,
     /// The packet's place in it.

@@ -129,7 +129,7 @@ impl CallSpec {
     }
 
     /// Returns the settings of its encoder.
-    pub(super) fn live(&self) -> LiveEncoderSettings {
+    pub(crate) fn live(&self) -> LiveEncoderSettings {
         LiveEncoderSettings {
             codec: match self.encoder {
                 Encoder::Vp8 => "vp8".into(),

@@ -4,6 +4,7 @@ mod delay;
 mod frames;
 mod missing;
 mod reporting;
+mod screen;
 
 use streamgauge_base::{Chunk, Duration, Ecn, Event, Instant};
 use streamgauge_wire::rtcp::congestion::PictureLoss;
@@ -16,16 +17,12 @@ use super::{MEDIA, Ssrcs};
 use crate::app::{App, Input, Io};
 use crate::outbox::{MEDIA_END, Outbox};
 use crate::reception::Seen;
-use frames::{FrameOutcome, Frames};
 use missing::Missing;
 use reporting::Reporting;
+pub(crate) use screen::Screen;
 
 /// The list of missing packets is looked through so often.
 const NACK_EVERY: Duration = Duration::from_millis(20);
-/// A key frame is asked for so often.
-const KEY_EVERY: Duration = Duration::from_millis(300);
-/// Interval of reports of the jitter buffer.
-const TELL_EVERY: Duration = Duration::from_secs(1);
 
 /// Reports each packet, asks for those that are lost, gathers frames and shows each when it is due.
 ///
@@ -44,12 +41,7 @@ pub struct CallReceiver {
     missing: Missing,
     next_nack: Option<Instant>,
     seen: Seen<64>,
-    frames: Frames,
-    asked_key: Option<Instant>,
-    stalled: Option<Instant>,
-    started: Instant,
-    shown: u64,
-    told: Option<Instant>,
+    screen: Screen,
     unrepaired: u64,
     over: bool,
     events: Outbox,
@@ -68,12 +60,7 @@ impl CallReceiver {
             missing: Missing::default(),
             next_nack: None,
             seen: Seen::default(),
-            frames: Frames::new(spec.least_buffer, spec.most_buffer),
-            asked_key: None,
-            stalled: None,
-            started: Instant::ZERO,
-            shown: 0,
-            told: None,
+            screen: Screen::new(spec.least_buffer, spec.most_buffer),
             unrepaired: 0,
             over: false,
             events: Outbox::default(),
@@ -112,17 +99,13 @@ impl CallReceiver {
         if !self.seen.first(sequence as u32) {
             return;
         }
-        if !self.frames.packet(now, &packet.place, sequence) {
+        if !self.screen.packet(now, &packet.place, sequence) {
             self.events.say(now, "discarded", 1.0, "packets", "it came too late");
         }
     }
 
     fn give_up(&mut self, now: Instant, why: &'static str) {
-        if !self.frames.needs_key() {
-            self.frames.give_up();
-            self.stalled = Some(now);
-            self.events.say(now, "stall", self.shown as f64, "1", why);
-        }
+        self.screen.give_up(now, why, &mut self.events);
     }
 
     /// Requests missing packets, and gives up unobtainable ones.
@@ -143,70 +126,27 @@ impl CallReceiver {
                 self.give_up(now, "a packet was asked for in vain");
             }
         }
-        let patience = if self.asks { self.patience } else { Duration::ZERO };
-        if self.frames.waits().is_some_and(|since| now.saturating_since(since) >= patience) {
-            self.give_up(now, "a frame did not come");
-        }
-        self.ask_for_key(now, io);
-    }
-
-    fn ask_for_key(&mut self, now: Instant, io: &mut dyn Io) {
-        if !self.frames.needs_key() {
-            self.asked_key = None;
-            return;
-        }
-        // A key frame that is on its way gets three times as long.
-        let wait = KEY_EVERY * if self.frames.has_key_coming() { 3 } else { 1 };
-        if self.asked_key.is_none_or(|asked| now.saturating_since(asked) >= wait) {
-            self.asked_key = Some(now);
-            self.events.say(now, "key_frame_asked", 1.0, "1", "");
+        let patience = self.patience();
+        self.screen.check_patience(now, patience, &mut self.events);
+        if self.screen.asks_for_key(now, &mut self.events) {
             let loss = PictureLoss { sender_ssrc: self.receiver, media_ssrc: self.ssrcs.media };
             io.send(MEDIA, Chunk::bytes(rtcp::write(&[Packet::PictureLoss(loss)])));
         }
     }
 
+    /// Returns how long a frame is waited for: not at all if nothing comes again.
+    fn patience(&self) -> Duration {
+        if self.asks { self.patience } else { Duration::ZERO }
+    }
+
     fn show(&mut self, now: Instant) {
-        let (fates, done) = self.frames.advance(now);
-        for fate in fates {
-            match fate {
-                FrameOutcome::Shown(number, behind) => self.shown(now, number, behind),
-                FrameOutcome::Late(_, late) => {
-                    self.events.say(now, "frame_late", late.as_secs_f64(), "s", "the next was due as well");
-                }
-                FrameOutcome::Incomplete(_, packets) => {
-                    let why = if packets == 0 {
-                        "it needs a frame that did not come"
-                    } else {
-                        "packets are missing"
-                    };
-                    self.events.say(now, "frame_incomplete", f64::from(packets), "1", why);
-                }
-            }
-        }
-        if let Some(done) = done {
+        if let Some(done) = self.screen.show(now, &mut self.events) {
             self.missing.forget_before(done);
         }
         let more = self.missing.given_up - self.unrepaired;
         if more > 0 {
             self.unrepaired = self.missing.given_up;
             self.events.say(now, "unrepaired", more as f64, "packets", "");
-        }
-    }
-
-    fn shown(&mut self, now: Instant, number: u64, behind: Duration) {
-        if self.shown == 0 {
-            let since = now.saturating_since(self.started).as_secs_f64();
-            self.events.say(now, "playout_start", since, "s", "");
-        }
-        if let Some(since) = self.stalled.take() {
-            self.events.say(now, "resume", now.saturating_since(since).as_secs_f64(), "s", "");
-        }
-        self.events.say(now, "frame_shown", number as f64, "1", "");
-        self.events.say(now, "live_latency", behind.as_secs_f64(), "s", "");
-        self.shown += 1;
-        if self.told.is_none_or(|told| now.saturating_since(told) >= TELL_EVERY) {
-            self.told = Some(now);
-            self.events.say(now, "buffer", self.frames.buffer().as_secs_f64(), "s", "");
         }
     }
 
@@ -221,7 +161,7 @@ impl CallReceiver {
 
     fn end(&mut self, now: Instant, why: &'static str) {
         if !std::mem::replace(&mut self.over, true) {
-            self.events.say(now, MEDIA_END, self.shown as f64, "1", why);
+            self.events.say(now, MEDIA_END, self.screen.frames_shown() as f64, "1", why);
         }
     }
 }
@@ -229,7 +169,7 @@ impl CallReceiver {
 impl App for CallReceiver {
     fn handle(&mut self, now: Instant, input: Input<'_>, io: &mut dyn Io) {
         match input {
-            Input::Start => self.started = now,
+            Input::Start => self.screen.start(now),
             Input::Stop => self.end(now, "stopped"),
             _ if self.over => {}
             Input::Datagram { on: MEDIA, bytes, ecn, at } => self.datagram(now, at, ecn, bytes),
@@ -248,12 +188,7 @@ impl App for CallReceiver {
             return None;
         }
         let nack = self.next_nack.filter(|_| !self.missing.is_empty());
-        let patience = if self.asks { self.patience } else { Duration::ZERO };
-        let waits = self.frames.waits().filter(|_| !self.frames.needs_key()).map(|since| since + patience);
-        let wait = KEY_EVERY * if self.frames.has_key_coming() { 3 } else { 1 };
-        let key = self.asked_key.filter(|_| self.frames.needs_key()).map(|asked| asked + wait);
-        let frames = [self.frames.poll_timeout(), self.frames.next_look()];
-        [self.next_report, nack, waits, key].into_iter().chain(frames).flatten().min()
+        [self.next_report, nack, self.screen.poll_timeout(self.patience())].into_iter().flatten().min()
     }
 
     fn poll_event(&mut self) -> Option<Event> {
