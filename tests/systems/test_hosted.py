@@ -54,9 +54,9 @@ def test_results_say_whose_code_ran() -> None:
 
 
 def _run(out: Path, seed: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "streamgauge", "run", "today/webrtc-step", "--mode", "sim", "--json"]
-    command += ["--seed", seed, "--out", str(out), "--set", "until.time=25 s"]
-    command += ["--set", "measure.window=[0 s, 25 s]", "--set", "checks=null"]
+    command = [sys.executable, "-m", "streamgauge", "run", "today/webrtc-no", "--mode", "sim", "--json"]
+    command += ["--seed", seed, "--out", str(out), "--set", "until.time=20 s", "--set", "checks=null"]
+    command += ["--set", "measure.window=[0 s, 20 s]", "--set", "path.down.rate=300 kbit/s"]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 

@@ -343,7 +343,7 @@ def _machine(told: Json) -> Machine:
         title=told["title"],
         version=told["version"],
         content=told["content"],
-        hosted=None if told["hosted"] is None else Hosted(**told["hosted"]),
+        hosted=Hosted(**hosted) if (hosted := told.get("hosted")) else None,
         b_frames=told["b_frames"],
         media_over=told["media_over"],
         protocols={carrier: tuple(named) for carrier, named in told["protocols"].items()},
