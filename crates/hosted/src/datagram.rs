@@ -15,7 +15,7 @@ pub struct Arrival<'a> {
 
 /// A datagram of a library.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Departure {
+pub struct SentDatagram {
     /// All of it; zeros at its end are filler.
     pub bytes: Chunk,
     /// Its mark.

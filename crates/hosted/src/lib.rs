@@ -6,7 +6,7 @@
 //!
 //! Each library is a feature of its own. Feature `webrtc` is str0m.
 
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 
 #[cfg(feature = "webrtc")]
 mod chance;

@@ -16,7 +16,7 @@ use str0m::rtp::rtcp::Rtcp;
 use str0m::{Event, Input, Output, Rtc};
 use streamgauge_base::{BitRate, Duration as OurDuration};
 
-use super::{Call, End, addresses, made, media, video};
+use super::{Call, CallEnd, addresses, made, media, video};
 use crate::chance::Chance;
 
 /// The span after which the compact form of NTP's time repeats (RFC 3550 section 4), and with it all of str0m's
@@ -49,7 +49,7 @@ fn dated() -> Option<(Instant, SystemTime)> {
     let rate = BitRate::from_bps(300_000);
     let call = Call { seed: 1, phase: OurDuration::ZERO, start: rate, desired: rate, datagram_bytes: 1150 };
     let start = Instant::now();
-    let mut ends = [End::Sender, End::Receiver].map(|end| {
+    let mut ends = [CallEnd::Sender, CallEnd::Receiver].map(|end| {
         let mut chance = Chance::new(end as u64);
         made(end, &call, start, &mut chance, true).map(|rtc| Line {
             rtc,
@@ -62,10 +62,10 @@ fn dated() -> Option<(Instant, SystemTime)> {
     let (mut now, mut before) = (start, None);
     while now < start + LONGEST {
         // The first report may have waited for the connection. Two that agree have not.
-        if let Some(date) = sender.advance(now, receiver).map(|date| date - (now - start)) {
-            if before.replace(date) == Some(date) {
-                return Some((start, date));
-            }
+        if let Some(date) = sender.advance(now, receiver).map(|date| date - (now - start))
+            && before.replace(date) == Some(date)
+        {
+            return Some((start, date));
         }
         receiver.advance(now, sender);
         now += STEP;
@@ -77,7 +77,7 @@ fn dated() -> Option<(Instant, SystemTime)> {
 struct Line {
     rtc: Rtc,
     chance: Chance,
-    end: End,
+    end: CallEnd,
     on_its_way: VecDeque<Vec<u8>>,
 }
 
@@ -91,7 +91,7 @@ impl Line {
             self.step(other, &mut found, |rtc| drop(rtc.handle_input(Input::Receive(now, received))));
         }
         self.step(other, &mut found, |rtc| drop(rtc.handle_input(Input::Timeout(now))));
-        if self.end == End::Sender && self.rtc.is_connected() {
+        if self.end == CallEnd::Sender && self.rtc.is_connected() {
             self.step(other, &mut found, |rtc| {
                 let payload_type = video(rtc);
                 if let (Some(kind), Some(writer)) = (payload_type, rtc.writer(media())) {

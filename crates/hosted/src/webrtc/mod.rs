@@ -23,7 +23,7 @@ use streamgauge_base::{BitRate, Duration, Ecn, Instant};
 
 use crate::chance::Chance;
 use crate::clock::Clock;
-use crate::datagram::{Arrival, Departure, with_zeros, without_zeros};
+use crate::datagram::{Arrival, SentDatagram, with_zeros, without_zeros};
 
 pub use frame::{FrameHead, HEAD_BYTES};
 
@@ -50,7 +50,7 @@ const fn address(host: u8) -> SocketAddr {
 
 /// Which end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum End {
+pub enum CallEnd {
     /// It sends frames and estimates the bandwidth.
     Sender,
     /// It gathers frames and reports packets.
@@ -74,8 +74,8 @@ pub struct Call {
 }
 
 impl Call {
-    fn credentials(&self, end: End) -> IceCreds {
-        let name = if end == End::Sender { 's' } else { 'r' };
+    fn credentials(&self, end: CallEnd) -> IceCreds {
+        let name = if end == CallEnd::Sender { 's' } else { 'r' };
         IceCreds {
             ufrag: format!("{name}{:015x}", self.seed >> 4),
             pass: format!("{name}{:016x}{:07x}", self.seed, self.seed & 0xfff_ffff),
@@ -93,7 +93,7 @@ impl Call {
 #[derive(Clone, PartialEq, Debug)]
 pub enum Told {
     /// A datagram leaves.
-    Send(Departure),
+    Send(SentDatagram),
     /// The ends are connected: frames may be sent.
     Connected,
     /// The sender's estimate.
@@ -126,11 +126,11 @@ pub struct Gathered {
 }
 
 /// One end of a call.
-pub struct Peer {
+pub struct CallPeer {
     rtc: Rtc,
     chance: Chance,
     clock: Clock,
-    end: End,
+    end: CallEnd,
     told: VecDeque<Told>,
     next: Option<Instant>,
     is_over: bool,
@@ -138,24 +138,24 @@ pub struct Peer {
     room: Vec<u8>,
 }
 
-impl Peer {
+impl CallPeer {
     /// Returns an end that begins at `now`.
     ///
     /// # Errors
     ///
     /// str0m's words, if it refuses the call.
-    pub fn new(end: End, call: &Call, now: Instant) -> Result<Self, String> {
+    pub fn new(end: CallEnd, call: &Call, now: Instant) -> Result<Self, String> {
         Self::in_epoch(end, call, now, 0)
     }
 
-    /// Returns an end as [`Peer::new`] with a clock that is `turns` spans of the epoch ahead, as in a process that
+    /// Returns an end as [`CallPeer::new`] with a clock that is `turns` spans of the epoch ahead, as in a process that
     /// began as much later. The call's course is the same.
-    pub fn in_epoch(end: End, call: &Call, now: Instant, turns: u32) -> Result<Self, String> {
+    pub fn in_epoch(end: CallEnd, call: &Call, now: Instant, turns: u32) -> Result<Self, String> {
         let phase = StdDuration::from_nanos(call.phase.as_nanos());
         let clock = Clock::from_base(epoch::epoch() + epoch::SPAN * turns + phase);
         let mut chance = Chance::new(call.seed ^ end as u64);
         let rtc = made(end, call, clock.to_std(now), &mut chance, false);
-        let mut peer = Peer {
+        let mut peer = CallPeer {
             rtc: rtc.map_err(|error| error.to_string())?,
             chance,
             clock,
@@ -223,7 +223,7 @@ impl Peer {
         self.told.pop_front()
     }
 
-    /// Returns when it needs [`Peer::timeout`].
+    /// Returns when it needs [`CallPeer::timeout`].
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.next.filter(|_| !self.is_over)
     }
@@ -233,7 +233,7 @@ impl Peer {
         if self.is_over {
             return;
         }
-        let Peer { rtc, chance, clock, told, gatherer, .. } = self;
+        let CallPeer { rtc, chance, clock, told, gatherer, .. } = self;
         let next = chance.run(|| {
             change(rtc)?;
             loop {
@@ -241,7 +241,7 @@ impl Peer {
                     Output::Timeout(at) => return Ok::<StdInstant, RtcError>(at),
                     Output::Transmit(sent) => {
                         let bytes = without_zeros(&sent.contents);
-                        told.push_back(Told::Send(Departure { bytes, ecn: Ecn::NotEct }));
+                        told.push_back(Told::Send(SentDatagram { bytes, ecn: Ecn::NotEct }));
                     }
                     Output::Event(event) => told.extend(gatherer.event(event)),
                 }
@@ -304,20 +304,20 @@ fn video(rtc: &Rtc) -> Option<Pt> {
     Some(rtc.codec_config().find(|one| one.spec().codec == Codec::Vp8)?.pt())
 }
 
-fn addresses(end: End) -> (SocketAddr, SocketAddr) {
-    if end == End::Sender { (SENDER, RECEIVER) } else { (RECEIVER, SENDER) }
+fn addresses(end: CallEnd) -> (SocketAddr, SocketAddr) {
+    if end == CallEnd::Sender { (SENDER, RECEIVER) } else { (RECEIVER, SENDER) }
 }
 
 /// Makes one end: all that session descriptions would agree on.
 fn made(
-    end: End,
+    end: CallEnd,
     call: &Call,
     start: StdInstant,
     chance: &mut Chance,
     shows_packets: bool,
 ) -> Result<Rtc, RtcError> {
-    let is_sender = end == End::Sender;
-    let other = if is_sender { End::Receiver } else { End::Sender };
+    let is_sender = end == CallEnd::Sender;
+    let other = if is_sender { CallEnd::Receiver } else { CallEnd::Sender };
     let bytes = call.datagram_bytes as usize;
     let config = RtcConfig::new()
         .clear_codecs()

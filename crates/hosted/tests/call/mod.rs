@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use streamgauge_base::{BitRate, Chunk, Duration, Ecn, Instant};
 use streamgauge_hosted::datagram::Arrival;
-use streamgauge_hosted::webrtc::{Call, End, FrameHead, Gathered, Peer, Told};
+use streamgauge_hosted::webrtc::{Call, CallEnd, CallPeer, FrameHead, Gathered, Told};
 
 const FRAME_EVERY: Duration = Duration::from_nanos(33_333_333);
 const DELAY: Duration = Duration::from_millis(20);
@@ -69,7 +69,7 @@ impl Conditions {
 
 struct Pair<'a> {
     conditions: &'a Conditions,
-    ends: [Peer; 2],
+    ends: [CallPeer; 2],
     /// To the receiver, and to the sender.
     on_their_way: [VecDeque<(Instant, Chunk)>; 2],
     /// When the link is free.
@@ -84,10 +84,10 @@ struct Pair<'a> {
 
 impl<'a> Pair<'a> {
     fn new(conditions: &'a Conditions) -> Self {
-        let end = |end| Peer::in_epoch(end, &conditions.call, Instant::ZERO, conditions.turns).unwrap();
+        let end = |end| CallPeer::in_epoch(end, &conditions.call, Instant::ZERO, conditions.turns).unwrap();
         Pair {
             conditions,
-            ends: [end(End::Sender), end(End::Receiver)],
+            ends: [end(CallEnd::Sender), end(CallEnd::Receiver)],
             on_their_way: Default::default(),
             free: Instant::ZERO,
             next_frame: None,
@@ -103,7 +103,7 @@ impl<'a> Pair<'a> {
         loop {
             self.act(now);
             let ways = self.on_their_way.iter().filter_map(|way| way.front().map(|(at, _)| *at));
-            let timers = self.ends.iter().filter_map(Peer::poll_timeout);
+            let timers = self.ends.iter().filter_map(CallPeer::poll_timeout);
             let next = ways.chain(timers).chain(self.next_frame).min().filter(|at| *at >= now);
             match next {
                 Some(at) if at <= Instant::ZERO + self.conditions.lasts => now = at,

@@ -2,7 +2,7 @@
 
 use streamgauge_base::{Duration, Event, Instant};
 use streamgauge_hosted::datagram::Arrival;
-use streamgauge_hosted::webrtc::{Call, End, Gathered, Peer, Told};
+use streamgauge_hosted::webrtc::{Call, CallEnd, CallPeer, Gathered, Told};
 
 use crate::app::{App, Envelope, Input, Io};
 use crate::call::{MEDIA, Place, Screen};
@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// with str0m's words.
 pub struct WebRtcReceiver {
     call: Call,
-    peer: Option<Peer>,
+    peer: Option<CallPeer>,
     screen: Screen,
     over: bool,
     events: Outbox,
@@ -31,7 +31,7 @@ impl WebRtcReceiver {
 
     fn start(&mut self, now: Instant) {
         self.screen.start(now);
-        match Peer::new(End::Receiver, &self.call, now) {
+        match CallPeer::new(CallEnd::Receiver, &self.call, now) {
             Ok(peer) => self.peer = Some(peer),
             Err(why) => self.fail(now, why),
         }
@@ -67,7 +67,7 @@ impl WebRtcReceiver {
 
     /// Hands over all that str0m has.
     fn listen(&mut self, now: Instant, io: &mut dyn Io) {
-        while let Some(told) = self.peer.as_mut().and_then(Peer::poll) {
+        while let Some(told) = self.peer.as_mut().and_then(CallPeer::poll) {
             match told {
                 Told::Send(sent) => {
                     io.send_as(MEDIA, sent.bytes, Envelope { ecn: Some(sent.ecn), departs: None });
@@ -117,7 +117,7 @@ impl App for WebRtcReceiver {
         if self.over {
             return None;
         }
-        let peer = self.peer.as_ref().and_then(Peer::poll_timeout);
+        let peer = self.peer.as_ref().and_then(CallPeer::poll_timeout);
         [peer, self.screen.poll_timeout(PATIENCE)].into_iter().flatten().min()
     }
 

@@ -2,7 +2,7 @@
 
 use streamgauge_base::{BitRate, Duration, Event, Instant};
 use streamgauge_hosted::datagram::Arrival;
-use streamgauge_hosted::webrtc::{Call, End, FrameHead, Peer, Told};
+use streamgauge_hosted::webrtc::{Call, CallEnd, CallPeer, FrameHead, Told};
 
 use crate::app::{App, Envelope, Input, Io};
 use crate::call::MEDIA;
@@ -22,7 +22,7 @@ pub struct WebRtcSender {
     call: Call,
     encoder: LiveEncoder,
     share: f64,
-    peer: Option<Peer>,
+    peer: Option<CallPeer>,
     estimate: BitRate,
     started: Instant,
     /// When frame 0 was due, and how many were since.
@@ -63,7 +63,7 @@ impl WebRtcSender {
 
     fn start(&mut self, now: Instant) {
         self.started = now;
-        match Peer::new(End::Sender, &self.call, now) {
+        match CallPeer::new(CallEnd::Sender, &self.call, now) {
             Ok(peer) => self.peer = Some(peer),
             Err(why) => self.fail(now, why),
         }
@@ -104,7 +104,7 @@ impl WebRtcSender {
 
     /// Hands over all that str0m has.
     fn listen(&mut self, now: Instant, io: &mut dyn Io) {
-        while let Some(told) = self.peer.as_mut().and_then(Peer::poll) {
+        while let Some(told) = self.peer.as_mut().and_then(CallPeer::poll) {
             match told {
                 Told::Send(sent) => {
                     io.send_as(MEDIA, sent.bytes, Envelope { ecn: Some(sent.ecn), departs: None });
@@ -179,7 +179,7 @@ impl App for WebRtcSender {
         if self.over {
             return None;
         }
-        let peer = self.peer.as_ref().and_then(Peer::poll_timeout);
+        let peer = self.peer.as_ref().and_then(CallPeer::poll_timeout);
         [self.next_frame(), peer].into_iter().flatten().min()
     }
 
