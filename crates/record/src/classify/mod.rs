@@ -49,7 +49,7 @@ fn datagram_reader(protocol: DatagramProtocol) -> Option<Box<dyn DatagramReader>
         DatagramProtocol::Rdt => Some(Box::new(rdt::Rdt::default())),
         DatagramProtocol::ReliableUdp => Some(Box::new(reliable_udp::ReliableUdp::told())),
         DatagramProtocol::Rtp => Some(Box::new(rtp::Rtp::told())),
-        DatagramProtocol::Srt => Some(Box::new(srt::Srt::default())),
+        DatagramProtocol::Srt => Some(Box::new(srt::Srt)),
     }
 }
 
