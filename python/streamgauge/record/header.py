@@ -84,7 +84,9 @@ def read_trial(path: Path, required: Collection[str] = ()) -> dict[str, Any]:
                 raise _damaged(path, f"its {key} is no list of {name}")
     for key, names in _WITHIN.items():
         inner = trial.get(key)
-        for name in names if isinstance(inner, dict) else ():
+        if not isinstance(inner, dict):
+            continue
+        for name in names:
             if not isinstance(inner.get(name), dict | None):
                 raise _damaged(path, f"its {key} has {_shown(inner[name])} as '{name}', not an object")
     why = (trial.get("validity") or {}).get("why")
