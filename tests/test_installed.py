@@ -55,7 +55,7 @@ def test_parts_of_packages_follow_our_own(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("module", "why"),
     [
-        (None, "ModuleNotFoundError: No module named 'broken'"),
+        (None, "ModuleNotFoundError: No module named 'unusable'"),
         ("", "AttributeError"),
         ("1 / 0", "ZeroDivisionError: division by zero"),
         ("PART = 'x'", "'x' is no number"),
@@ -64,12 +64,12 @@ def test_parts_of_packages_follow_our_own(folder: Path) -> None:
 )
 def test_a_package_that_cannot_be_used_is_named(folder: Path, module: str | None, why: str) -> None:
     if module is not None:
-        (folder / "broken.py").write_text(module + "\n")
-    write_metadata(folder, "broken-package", "0.1", {GROUP: {"one": "broken:PART"}})
+        (folder / "unusable.py").write_text(module + "\n")
+    write_metadata(folder, "broken-package", "0.1", {GROUP: {"one": "unusable:PART"}})
     with pytest.raises(CannotRunError) as caught:
         list(numbers({"one": 1}))
     text = str(caught.value)
-    assert text.startswith(f"package broken-package 0.1, entry point {GROUP}: one = broken:PART: ")
+    assert text.startswith(f"package broken-package 0.1, entry point {GROUP}: one = unusable:PART: ")
     assert why in text and text.endswith("Mend it, or remove it (`pip uninstall broken-package`).")
 
 

@@ -158,7 +158,7 @@ COMMANDS: dict[str, How] = {
     "streamgauge systems webrtc": HERE,
     # contribution
     "streamgauge latency-table srt --loss 1%,5% --rtt 50ms,100ms --repeat 2 --report latency.html": HERE,
-    "streamgauge run contribution/srt-overhead --mode sim --repeat 2": HERE,
+    "streamgauge run contribution/srt-overhead --mode sim": HERE,
     "streamgauge systems srt": HERE,
     # realvideo
     "streamgauge run realvideo/head2head-75 --mode sim --repeat 8": How(status=1),

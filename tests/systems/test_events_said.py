@@ -40,8 +40,11 @@ USES = uses_between_files(SRC)
 
 
 def said_in(module: Module) -> set[str]:
-    """The names of events in a file's calls of `say`; a variable stands for each text of its file."""
+    """The names of events in a file's calls of `say` and in its tallies; a variable stands for each text of the
+    file."""
     found = set()
+    for tallied in re.findall(r"Tally::new\(\[(.*?)\]\)", SOURCES[module], re.DOTALL):
+        found |= set(re.findall(r'"(\w+)"', tallied))
     for quoted, name in BY_ANY_TEXT.findall(SOURCES[module]):
         text = name if quoted else CONSTANTS.get(name.rpartition("::")[2])
         found |= {text} if text else set(re.findall(r'"([a-z]+(?:_[a-z]+)+)"', SOURCES[module]))

@@ -10,6 +10,7 @@ from pathlib import Path
 from rich.markup import escape
 
 from streamgauge.campaign.trial import disk_errors
+from streamgauge.claims.dimension import plain
 from streamgauge.cli.output import say, table
 from streamgauge.cli.progress import Bar
 from streamgauge.cli.running import interrupted
@@ -51,7 +52,7 @@ def latency_command(request: LatencyRequest) -> int:
 def _print(found: LatencyTable, report: Path | None) -> None:
     burst = f", in bursts of {found.burst} on average" if found.burst else ""
     say(
-        f"[b]Least latency of {escape(found.system)} that shows {100 * found.share:g} % of pictures[/b]"
+        f"[b]Least latency of {escape(found.system)} that shows {plain(100 * found.share)} % of pictures[/b]"
         f"{escape(burst)}, by loss and round trip"
     )
     rows = [["loss", *found.rtts]]

@@ -132,8 +132,8 @@ impl SrtSpec {
             }
         }
         for (key, packets) in [("buffer", self.buffer), ("flight", self.flight)] {
-            if !(32..=1_000_000).contains(&packets) {
-                return refuse(key, format!("{packets} packets; give 32 to 1000000"));
+            if !(32..=100_000).contains(&packets) {
+                return refuse(key, format!("{packets} packets; give 32 to 100000"));
             }
         }
         if !(1.0..=100.0).contains(&self.drop_after) {

@@ -41,7 +41,7 @@ settings! {
         pub ack_interval: Duration => |p| p.least(1e6).most(10e9),
         /// Packets after which a light acknowledgement is sent.
         /// Source: draft-sharabayko-srt-01 section 4.8.1.
-        pub light_ack: u32 => |p| p.kind(Kind::Packets).least(1).most(1_000_000),
+        pub light_ack: u32 => |p| p.kind(Kind::Packets).least(1).most(100_000),
         /// The round trip before the first measurement.
         /// Source: draft-sharabayko-srt-01 section 4.10.
         pub first_rtt: Duration => |p| p.least(1e6).most(10e9),
@@ -65,10 +65,10 @@ settings! {
         pub least_hold: Duration => |p| p.most(60e9),
         /// Packets that may be in flight without an acknowledgement.
         /// Source: libsrt's SRTO_FC.
-        pub flight: u32 => |p| p.kind(Kind::Packets).least(32).most(1_000_000),
+        pub flight: u32 => |p| p.kind(Kind::Packets).least(32).most(100_000),
         /// Packets that each end's buffer has room for.
         /// Source: libsrt's SRTO_RCVBUF and SRTO_SNDBUF.
-        pub buffer: u32 => |p| p.kind(Kind::Packets).least(32).most(1_000_000),
+        pub buffer: u32 => |p| p.kind(Kind::Packets).least(32).most(100_000),
         /// MPEG-TS packets of 188 B in a datagram.
         /// Source: libsrt's SRTO_PAYLOADSIZE, 1316 B in live mode.
         pub ts_packets: u32 => |p| p.least(1).most(7),

@@ -66,7 +66,7 @@ def _latency_table(
 
       streamgauge latency-table srt
 
-      streamgauge latency-table srt --loss 1%,5% --rtt 40ms,80ms --report table.html
+      streamgauge latency-table srt --loss 1%,5% --rtt 40ms --report table.html
 
       streamgauge latency-table srt --burst '3 packets' --json
     """
