@@ -40,8 +40,8 @@ USES = uses_between_files(SRC)
 
 
 def said_in(module: Module) -> set[str]:
-    """The names of events in a file's calls of `say` and in its tallies; a variable stands for each text of the
-    file."""
+    """The names of events in a file's calls of `say` and in its tallies; a variable stands for each text of
+    the file."""
     found = set()
     for tallied in re.findall(r"Tally::new\(\[(.*?)\]\)", SOURCES[module], re.DOTALL):
         found |= set(re.findall(r'"(\w+)"', tallied))
