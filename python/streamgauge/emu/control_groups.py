@@ -23,7 +23,7 @@ _FILES = {
 }
 """Where a bound is written, by version and controller."""
 _KILLS = ("memory.oom_control", "memory.events")
-_PATIENCE_S = 2.0
+_PATIENCE_S = 10.0
 
 
 @dataclass
