@@ -51,7 +51,16 @@ _KERNEL = (
     "console=ttyS0 quiet panic=-1 preempt=full nokaslr mitigations=off no5lvl nowatchdog audit=0 "
     "random.trust_cpu=on transparent_hugepage=never kfence.sample_interval=0 cgroup_disable=memory"
 )
-_PARTS = ("__init__.py", "__init__.pyi", "errors.py", "installed.py", "units.py", "emu", "systems", "calibrate")
+_PARTS = (
+    "__init__.py",
+    "__init__.pyi",
+    "errors.py",
+    "installed.py",
+    "units.py",
+    "emu",
+    "systems",
+    "calibrate",
+)
 """The part of our own package that a worker imports."""
 
 _GSTREAMER = """
