@@ -11,7 +11,7 @@ from typing import Any
 
 from streamgauge import installed
 from streamgauge.installed import JoinedTable
-from streamgauge.systems import bulk, cbr, nginx_dash, nginx_http, ping, rtsp
+from streamgauge.systems import bulk, cbr, nginx_dash, nginx_http, ping, rist_librist, rtsp, srt_libsrt
 from streamgauge.systems.adapter import ACTIONS, Action
 from streamgauge.systems.machines import MACHINES, Facts, facts
 from streamgauge.systems.parameter import Parameter, ParameterValue, Quantiles, Several, Windows
@@ -41,6 +41,8 @@ _DESCRIBED_HERE = (
     rtsp.SYSTEM,
     nginx_http.SYSTEM,
     nginx_dash.SYSTEM,
+    srt_libsrt.SYSTEM,
+    rist_librist.SYSTEM,
     bulk.SYSTEM,
     cbr.SYSTEM,
     ping.SYSTEM,

@@ -37,6 +37,8 @@ _BESIDE = {
     "mpv_dash_player.py": ("player_line.py",),
     "ffmpeg_dash_player.py": ("player_line.py",),
     "vlc_dash_player.py": ("player_line.py",),
+    "contribution_sender.py": ("player_line.py",),
+    "contribution_receiver.py": ("contribution_sender.py", "player_line.py", "transport_stream.py"),
     "certificate.py": (),
     "http3_server.py": (),
 }
