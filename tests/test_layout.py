@@ -36,6 +36,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "campaign": {"checks", "claims", "documents", "emu", "media", "metrics", "record", "scenario", "systems"},
     "live": {"campaign", "claims", "emu", "scenario", "systems"},
     "link_command": {"live", "campaign", "claims", "emu", "metrics", "record", "scenario"},
+    "gateway": {"emu", "link_command"},
     "compare": {"campaign", "claims", "documents", "metrics", "scenario", "systems"},
     "report": {
         "campaign",
@@ -114,6 +115,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "cli": {
         "live",
         "link_command",
+        "gateway",
         "calibrate",
         "campaign",
         "captures",

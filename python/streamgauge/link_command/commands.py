@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from streamgauge.link_command.addresses import PROTOCOL, AddressBlock
 
-__all__ = ["CLIENT_MAC", "INTERFACE", "NEAR_MAC", "caller_end", "inside"]
+__all__ = ["CLIENT_MAC", "INTERFACE", "NEAR_MAC", "caller_end", "inside", "segment_ends"]
 
 INTERFACE = "sglink"
 """How the names of far ends in a caller's own namespace begin."""
@@ -19,7 +19,7 @@ _OFFLOADS = " ".join(f"{feature} off" for feature in ("tso", "gso", "gro", "tx",
 
 
 def inside(engine: str, block: AddressBlock, *, ids: tuple[int, int] | None, fresh: bool,
-           routes: Sequence[str], socket: int, config: str) -> str:  # fmt: skip
+           routes: Sequence[str], socket: int, config: str, segment: bool = False) -> str:  # fmt: skip
     """Returns the sandbox's whole work: namespaces, hand-over, and, at the launcher's signal, the emulator.
 
     Args:
@@ -31,18 +31,22 @@ def inside(engine: str, block: AddressBlock, *, ids: tuple[int, int] | None, fre
         routes: destinations that the client reaches through the far end, besides its address.
         socket: where the descriptors go.
         config: the emulator's configuration file.
+        segment: whether the launcher brings both interfaces, `server` and `client`, and no namespace is made.
     """
     quoted = shlex.quote(engine)
     shown = [] if ids is None else ["--uid", str(ids[0]), "--gid", str(ids[1])]
-    names = ["client", *(["server"] if fresh else [])]
+    names = [] if segment else ["client", *(["server"] if fresh else [])]
     lines = [
         "set -e",
         f"{quoted} netns --socket {socket} {' '.join([*shown, *names])}",
-        *_batch([], [line for name in names for line in _pair(name)]),
-        *_end(quoted, "client", "eth0", ["echo 1 > /proc/sys/net/ipv4/ip_forward"]),
-        *_batch(["-n", "client"], _client(block, routes)),
     ]
-    if fresh:
+    if not segment:
+        lines += [
+            *_batch([], [line for name in names for line in _pair(name)]),
+            *_end(quoted, "client", "eth0", ["echo 1 > /proc/sys/net/ipv4/ip_forward"]),
+            *_batch(["-n", "client"], _client(block, routes)),
+        ]
+    if fresh and not segment:
         lines += [*_end(quoted, "server", "eth0", []), *_batch(["-n", "server"], _near("eth0", block))]
     return "\n".join([
         *lines,
@@ -72,6 +76,27 @@ def caller_end(interface: str, block: AddressBlock, router: str, *, forwards: bo
         *_batch([], [pair]),
         *_settle(interface, [f"echo {int(forwards)} > /proc/sys/net/ipv4/conf/{interface}/forwarding"]),
         *_batch([], _near(interface, block)),
+    ]) + "\n"  # fmt: skip
+
+
+def segment_ends(near: str, far: str, router: str) -> str:
+    """Returns both ends of a link in one namespace, without addresses.
+
+    Args:
+        near: the name of the end towards the clients.
+        far: the name of the end towards the servers.
+        router: a path of the sandbox's network namespace.
+    """
+    # Another namespace's filter may be stricter: packets of any source come back here.
+    loose = [f"echo 2 > /proc/sys/net/ipv4/conf/{end}/rp_filter" for end in (near, far)]
+    return "\n".join([
+        "set -e",
+        *_batch([], [
+            f"link add {near} type veth peer name client netns {router}",
+            f"link add {far} type veth peer name server netns {router}",
+        ]),
+        *_settle(near, loose[:1]),
+        *_settle(far, loose[1:]),
     ]) + "\n"  # fmt: skip
 
 

@@ -34,14 +34,14 @@ def _tools() -> dict[str, str]:
     return {**os.environ, "PATH": search_path()}
 
 
-def check_internet() -> None:
+def check_internet(option: str = "--internet") -> None:
     """CannotRunError with the remedy if there is no way out that we could open."""
     if shutil.which("nft", path=search_path()) is None:
         raise CannotRunError(
-            "--internet needs nft, which is missing; install it (Debian, Ubuntu: `apt-get install nftables`)."
+            f"{option} needs nft, which is missing; install it (Debian, Ubuntu: `apt-get install nftables`)."
         )
     if not _outward():
-        raise CannotRunError("--internet: this namespace has no default route, so it leads nowhere itself.")
+        raise CannotRunError(f"{option}: this namespace has no default route, so it leads nowhere itself.")
 
 
 def _outward() -> list[str]:

@@ -21,6 +21,7 @@ from streamgauge.errors import CannotRunError
 from streamgauge.link_command.guard import Guard, removal
 from streamgauge.link_command.internet import Internet, check_internet
 from streamgauge.link_command.names import files_to_show, name_servers
+from streamgauge.link_command.occupant import Occupant
 from streamgauge.link_command.options import LinkRequest
 from streamgauge.link_command.record import SHORTEST_NS, finish, longest_s, plan_of, scenario_of
 from streamgauge.link_command.running import (
@@ -50,14 +51,16 @@ NO_WAY_OUT = (
 )
 
 
-def run_link(request: LinkRequest, *, as_json: bool = False, quiet: bool = False) -> int:
-    """Runs the command in the link and returns its exit status.
+def run_link(
+    request: LinkRequest, *, as_json: bool = False, quiet: bool = False, occupant: Occupant | None = None
+) -> int:
+    """Runs the command in the link, or lets `occupant` use the link, and returns its exit status.
 
     The summary is printed on stderr: stdout is the command's. Raises StreamGaugeError for impossible
     requests; in every case, nothing of the link outlives the call.
     """
     request.check()
-    far = _far(request)
+    far = _far(request) if occupant is None else occupant.far
     if request.live is not None:
         check(request.live)
         request = replace(request, path=request.path.model_copy(update={"changes": ()}))
@@ -73,7 +76,7 @@ def run_link(request: LinkRequest, *, as_json: bool = False, quiet: bool = False
         if not quiet:
             tell(f"streamgauge: {text}", sys.stderr)
 
-    if far == "empty":
+    if far == "empty" and occupant is None:
         remark(NO_WAY_OUT)
     if is_locked():
         remark("an emu trial is running on this machine; the two disturb each other")
@@ -86,7 +89,14 @@ def run_link(request: LinkRequest, *, as_json: bool = False, quiet: bool = False
             stack.callback(session.close)
             passed_on = (session.theirs.fileno(),)
         testbed = stack.enter_context(
-            Testbed(engine=executable, folder=folder, far=far, internet=request.internet, passed_on=passed_on)
+            Testbed(
+                engine=executable,
+                folder=folder,
+                far=far,
+                internet=request.internet,
+                passed_on=passed_on,
+                network=None if occupant is None else occupant.network,
+            )
         )
         testbed.start(
             {
@@ -102,7 +112,7 @@ def run_link(request: LinkRequest, *, as_json: bool = False, quiet: bool = False
             session.theirs.close()
             session.start()
             stack.enter_context(shown(session, request.live, remark))
-        ended, measured = _use(request, testbed, plan, record, stack, remark)
+        ended, measured = _use(request, testbed, plan, record, stack, remark, occupant)
         if session is not None:
             duration_ns = round(measured["link"]["duration_s"] * 1e9)
             changes = changes_of(measured["link"]["steered"], duration_ns)
@@ -158,7 +168,13 @@ def _folders(request: LinkRequest, stack: ExitStack) -> tuple[Path, Path]:
 
 
 def _use(
-    request: LinkRequest, testbed: Testbed, plan: dict[str, Any], record: Path, stack: ExitStack, remark: Any
+    request: LinkRequest,
+    testbed: Testbed,
+    plan: dict[str, Any],
+    record: Path,
+    stack: ExitStack,
+    remark: Any,
+    occupant: Occupant | None,
 ) -> tuple[Ended, dict[str, Any]]:
     """Everything between the emulator's start and its end."""
     found = preflight(testbed, plan) if request.preflight else None
@@ -169,7 +185,7 @@ def _use(
     servers = name_servers() if request.internet or testbed.nested else []
     environment = _environment(request, testbed)
     show = files_to_show(testbed.folder, servers=servers)
-    if request.internet and not servers:
+    if request.internet and not servers and occupant is None:
         remark("this machine's name server is local, and the path does not reach it: names stay unknown")
     before = testbed.received_packets()
     t0 = time.monotonic_ns() + START_LEAD_NS
@@ -191,7 +207,10 @@ def _use(
                 )
 
     began = time.monotonic_ns()
-    ended = run_command(testbed, request.command, environment, show, watch)
+    if occupant is None:
+        ended = run_command(testbed, request.command, environment, show, watch)
+    else:
+        ended = occupant.use(testbed, stack, watch, remark)
     if request.drain:
         drain(testbed, drain_bound_s(plan))
     _sleep_until(t0 + SHORTEST_NS)

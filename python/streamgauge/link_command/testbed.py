@@ -23,9 +23,9 @@ from streamgauge.link_command.addresses import Routes, fresh_block
 
 __all__ = ["FLOW", "Far", "Testbed", "may_use_own_network"]
 
-Far = Literal["server", "caller", "empty"]
-"""Kind of the far end: a namespace with a server in it, the caller's own, or a namespace with nothing in
-it."""
+Far = Literal["server", "caller", "empty", "segment"]
+"""Kind of the far end: a namespace with a server in it, the caller's own, a namespace with nothing in it, or,
+for a segment of a network, the namespace that has the near end too."""
 
 FLOW = "command"
 """Name of the flow that is all of the command's traffic."""
@@ -73,13 +73,21 @@ class Testbed:
     """The namespaces of a link with its emulator, as a context manager: nothing of it outlives the block."""
 
     def __init__(
-        self, *, engine: Path, folder: Path, far: Far, internet: bool, passed_on: tuple[int, ...] = ()
+        self,
+        *,
+        engine: Path,
+        folder: Path,
+        far: Far,
+        internet: bool,
+        passed_on: tuple[int, ...] = (),
+        network: int | None = None,
     ) -> None:
         self.engine = str(engine)
         self.folder = folder
         self.far = far
         self.internet = internet
         self._passed_on = passed_on
+        self._network = network
         # Root of a container may be no more than a name.
         self.rootless = os.geteuid() != 0 or not _may(_SYS_ADMIN)
         self.block = fresh_block()
@@ -113,6 +121,8 @@ class Testbed:
                 self._bring_to_caller()
         else:
             self._launch(file, [])
+            if self.far == "segment":
+                self._bring_both_ends()
         self.emulator.send(cmd="go")
         return self.emulator.expect("ready")
 
@@ -124,6 +134,7 @@ class Testbed:
             self.block,
             ids=(os.geteuid(), os.getegid()) if self.rootless else None,
             fresh=self.far != "caller",
+            segment=self.far == "segment",
             routes=routes,
             socket=theirs.fileno(),
             config=str(config),
@@ -143,7 +154,7 @@ class Testbed:
                     environment={**os.environ, "PATH": search_path()},
                 )
             os.close(lifeline)
-            expected = 2 if self.far == "caller" else 3
+            expected = {"caller": 2, "segment": 1}.get(self.far, 3)
             while len(self.spaces) < expected:
                 name, found, _, _ = socket.recv_fds(ours, 64, 3)
                 if not name:
@@ -185,6 +196,41 @@ class Testbed:
             said = (done.stderr or done.stdout).strip().replace("\n", "; ")
             raise TrialBrokenError(f"the link's far end cannot be put into this namespace: {said}.")
 
+    @property
+    def ends_at(self) -> str:
+        """Returns the place of a segment's two ends, for `enter`."""
+        return "caller" if self._network is None else "segment"
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """Returns the names of a segment's ends: towards the clients, and towards the servers."""
+        return f"sgnear{os.getpid()}", f"sgfar{os.getpid()}"
+
+    def _bring_both_ends(self) -> None:
+        """Makes a segment's two ends; they disappear with the sandbox, which has their other ends."""
+        router = self.spaces["sandbox"].net
+        if self._network is not None:
+            self.spaces["segment"] = Space(
+                os.dup(self.spaces["sandbox"].user), os.dup(self._network), os.dup(self.spaces["sandbox"].pid)
+            )
+        script = commands.segment_ends(*self.ends, f"/proc/self/fd/{router}")
+        made = self.enter(
+            self.ends_at,
+            ["/bin/sh", "-c", script],
+            trusted=True,
+            outlives=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            errors="replace",
+            env={**os.environ, "PATH": search_path()},
+        )
+        said, _ = made.communicate()
+        if made.returncode != 0:
+            text = said.strip().replace("\n", "; ")
+            raise TrialBrokenError(f"the link's ends cannot be put into the network: {text}.")
+
     def enter(
         self,
         where: str,
@@ -194,9 +240,11 @@ class Testbed:
         show: Sequence[tuple[Path, Path]] = (),
         trusted: bool = False,
         outlives: bool = False,
+        keep: Sequence[int] = (),
         **popen: Any,
     ) -> subprocess.Popen[Any]:
-        """Starts a command in the namespace `where`: ``client``, ``server``, ``sandbox``, or ``caller``.
+        """Starts a command in the namespace `where`: ``client``, ``server``, ``sandbox``, ``segment``, or
+        ``caller``.
 
         Args:
             where: the namespace.
@@ -206,6 +254,7 @@ class Testbed:
             trusted: one of our own tools, with the sandbox's rights and with the descriptors of all
                 namespaces.
             outlives: with ``trusted``, it does not end with the sandbox, which ends with the emulator.
+            keep: with ``trusted``, further descriptors that it inherits.
             popen: for subprocess.Popen.
         """
         sandbox = self.spaces["sandbox"]
@@ -220,7 +269,7 @@ class Testbed:
             fds.add(sandbox.user)
         if trusted:
             parts.append("--trusted")
-            fds |= {space.net for space in self.spaces.values()}
+            fds |= {space.net for space in self.spaces.values()} | set(keep)
         elif self.rootless:
             parts += ["--user", str(self.spaces[where].user)]
             fds.add(self.spaces[where].user)
@@ -259,6 +308,9 @@ class Testbed:
 
     def received_packets(self) -> dict[str, int]:
         """Returns the own counts of the interfaces at the two ends."""
+        if self.far == "segment":
+            text = self.read(self.ends_at, "/proc/net/dev")
+            return dict(zip(("client", "server"), (_received(text, end) for end in self.ends), strict=True))
         far = "caller" if self.far == "caller" else "server"
         return {
             "client": _received(self.read("client", "/proc/net/dev"), "eth0"),

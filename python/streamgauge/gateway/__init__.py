@@ -1,0 +1,1 @@
+"""``streamgauge gateway``: this machine as the bottleneck of a network segment."""
