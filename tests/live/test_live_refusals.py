@@ -119,6 +119,7 @@ def test_a_port_that_is_taken_is_named_before_anything_runs(capsys: pytest.Captu
     ("more", "why"),
     [
         (["--live=paper"], "no such way"),
+        (["--live", "--capture"], "--capture: a shown trial of sim keeps none"),
         (["--live", "--repeat", "3"], "leave out --repeat"),
         (["--live", "--pace", "0"], "no pace"),
         (["hessler/ftp-no", "--live"], "name one"),

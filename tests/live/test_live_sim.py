@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +95,24 @@ def test_what_was_steered_replays_to_the_same_digest(steered: Any, tmp_path: Pat
     assert len(scenario.path.changes or ()) == 4
     again = run([scenario], {scenario.id: ["sim"]}, tmp_path, first_seed=1, repeat=1)
     assert again.outcomes[0].digest == json.loads((record / "trial.json").read_text())["digest"]
+
+
+def test_checks_are_printed_and_count_for_nothing_once_the_path_was_changed(
+    steered: Any, tmp_path: Path
+) -> None:
+    """The checks of `SCENARIO` ask for losses that its own path alone brings."""
+    _, _, said = steered
+    text = "\n".join(said)
+    assert "3 changes by hand" in text and "do not count" in text
+    command = [sys.executable, "-m", "streamgauge", "run", SCENARIO, "--mode", "sim"]
+    command += ["--live=terminal", "--pace", "40", "--out", str(tmp_path)]
+    # Left alone, it is a trial as any other, and its checks decide.
+    for more, status in (([], 0), (["--set", "checks.loses.that=mean(loss.video) >= 90 %"], 1)):
+        done = subprocess.run([*command, *more], capture_output=True, text=True, check=False)
+        assert done.returncode == status, done.stderr
+        words = done.stdout.split()
+        assert "steady" in words and "loses" in words
+        assert "do not count" not in done.stderr
 
 
 def test_the_scenario_that_a_page_saves_is_the_one_that_was_kept(steered: Any) -> None:

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from streamgauge.campaign import EmuSettings
+from streamgauge.campaign import EmuSettings, Outcome
+from streamgauge.campaign.judging import measured
 from streamgauge.campaign.machine import choose_mode
+from streamgauge.checks import Verdict, evaluate_all
 from streamgauge.claims.dimension import plain
 from streamgauge.cli.output import remark
 from streamgauge.cli.status import STATUS
+from streamgauge.cli.tables import print_check
 from streamgauge.errors import ScenarioError
 from streamgauge.live.showing import LiveAsked
-from streamgauge.scenario import find
+from streamgauge.scenario import Scenario, find
 from streamgauge.systems.registry import Mode
 
 __all__ = ["live_asked", "run_shown"]
@@ -58,6 +61,11 @@ def run_shown(
         raise ScenarioError("--live shows a trial of this machine; leave out --on")
     scenario = scenarios[0]
     chosen = choose_mode(scenario, mode, way=way, elsewhere=None)
+    if capture and chosen.mode == "sim":
+        raise ScenarioError(
+            "--capture: a shown trial of sim keeps none; run its saved scenario again",
+            hint="streamgauge run FILE --mode sim --capture",
+        )
     remark(f"mode {chosen.mode}: {chosen.why}")
     outcome, file = run_live(
         scenario,
@@ -70,6 +78,26 @@ def run_shown(
         say=remark,
     )
     remark("valid" if outcome.valid else f"INVALID: {'; '.join(outcome.why)}")
+    verdict = _checked(scenario, outcome, settings)
     remark(f"record: {outcome.job.directory}")
-    remark(f"scenario with what was changed: {file}")
-    return STATUS["pass" if outcome.valid else "inconclusive"]
+    remark(f"scenario with the changes: {file}")
+    return STATUS[verdict if outcome.valid else "inconclusive"]
+
+
+def _checked(scenario: Scenario, outcome: Outcome, settings: Sequence[str]) -> Verdict:
+    """Prints the scenario's checks of the trial. Returns their verdict if the path stayed the scenario's own:
+    checks are about that path."""
+    checks = evaluate_all([scenario], measured([outcome]), settings=settings)
+    for check in checks:
+        print_check(check)
+    changed = _changes(outcome.job.scenario) - _changes(scenario)
+    if changed and checks:
+        remark(f"{changed} changes by hand: the checks are about the path without them, and do not count")
+        return "pass"
+    verdicts = {check.verdict for check in checks}
+    return "fail" if "fail" in verdicts else "inconclusive" if "inconclusive" in verdicts else "pass"
+
+
+def _changes(scenario: Scenario) -> int:
+    """Changes of the path, without those that only mark a time."""
+    return sum(any(one.settings()) for one in scenario.path.changes or ())
