@@ -51,7 +51,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "systems",
     },
     "matrix": {"campaign", "claims", "compare", "documents", "metrics", "report", "scenario", "systems"},
-    "calibrate": {"emu", "record", "report"},
+    "calibrate": {"emu", "live", "record", "report"},
     "paper": {
         "campaign",
         "checks",

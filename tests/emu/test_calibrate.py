@@ -14,6 +14,7 @@ import pytest
 from driving import MOST_TRIALS, Person, Watched, end, tell_starved
 from scenarios import PING, scenario
 from streamgauge.calibrate import calibrate
+from streamgauge.errors import ScenarioError
 
 KEYS = {
     *("schema", "checks", "verdict", "date", "host", "kernel", "boot_id", "way", "engine", "class"),
@@ -143,3 +144,14 @@ def test_a_sabotaged_emulator_turns_the_right_rows_red(fault: str) -> None:
         assert set(wrong.values()) == {"inconclusive"}, wrong
         tell_starved({"scenario": f"calibrate, {fault}", "seed": attempt, "why": list(wrong)}, "us")
     pytest.fail(f"{fault} stays inconclusive: {wrong}")
+
+
+def test_a_live_page_is_open_in_each_pass_and_no_certificate_is_kept() -> None:
+    pytest.importorskip("uvicorn", reason="uvicorn is not here (the extra 'live'; make setup installs it)")
+    found = calibrate(quick=True, only=("unshaped", "delay-1ms", "limit-bytes"), live=True)
+    assert found["live"] and "kept" not in found
+    assert "live" not in found["passes"]["unshaped"], "there is no emulator in it"
+    for name in ("delay-1ms", "limit-bytes"):
+        assert found["passes"][name]["live"]["samples"] >= 1
+    with pytest.raises(ScenarioError, match="--live shows the real clock"):
+        calibrate(quick=True, way="virtual", live=True)

@@ -27,7 +27,8 @@ from streamgauge.emu.engine import engine
 from streamgauge.emu.lock import machine_lock
 from streamgauge.emu.options import SPEEDS, EmuOptions
 from streamgauge.emu.sandbox import run_worker
-from streamgauge.errors import CannotRunError
+from streamgauge.errors import CannotRunError, ScenarioError
+from streamgauge.live.server import needs_extra
 from streamgauge.record.provenance import collect
 
 WORKER = "streamgauge.calibrate.worker"
@@ -55,6 +56,7 @@ def calibrate(
     say: Callable[[str], None] = lambda _: None,
     told: Callable[[CalibrationProgress], None] = lambda _: None,
     store: bool = True,
+    live: bool = False,
 ) -> dict[str, Any]:
     """Measures the emulator here and now, and keeps the result as the machine's certificate.
 
@@ -68,6 +70,7 @@ def calibrate(
         say: receives a line about the current wait.
         told: receives the progress.
         store: keep the result as the machine's certificate.
+        live: a live page is open in each pass. It is no certificate of trials without one, and not kept.
 
     Returns:
         The calibration as docs/calibrate.md describes it, schema `streamgauge.calibration/1`.
@@ -79,7 +82,7 @@ def calibrate(
     todo = [one for one in passes(quick=quick) if only is None or one.name in only]
     folder = Path(tempfile.mkdtemp(prefix="streamgauge-calibrate-"))
     try:
-        done = run_passes(todo, folder=folder, way=way, sabotage=sabotage, say=say, told=told)
+        done = run_passes(todo, folder=folder, way=way, sabotage=sabotage, live=live, say=say, told=told)
         calibrated = rows(CalibrationResults(done.passes, done.results, folder, done.is_fifo))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -95,6 +98,7 @@ def calibrate(
         "class": done.class_["class"],
         "mlock": done.class_["mlock"],
         "quick": quick,
+        "live": live,
         "duration_s": done.took_s,
         "stolen_s": done.stolen_s,
         "load_average": list(done.load_average),
@@ -107,7 +111,7 @@ def calibrate(
         "passes": {name: _kept(done.passes[name], result) for name, result in done.results.items()},
     }
     found = {key: _plain(value) for key, value in found.items()}
-    if store and not sabotage and only is None and done.way in ("root", "user"):
+    if store and not live and not sabotage and only is None and done.way in ("root", "user"):
         try:
             found["kept"] = str(keep(found, done.engine, done.way))
         except OSError as error:
@@ -141,6 +145,7 @@ def run_passes(
     folder: Path,
     way: str | None = None,
     sabotage: tuple[str, ...] = (),
+    live: bool = False,
     say: Callable[[str], None] = lambda _: None,
     told: Callable[[CalibrationProgress], None] = lambda _: None,
 ) -> Done:
@@ -149,6 +154,10 @@ def run_passes(
     Raises as `calibrate` does.
     """
     options = EmuOptions(way=way)
+    if live:
+        if options.virtual is not None:
+            raise ScenarioError("--live shows the real clock; leave out --machine virtual")
+        needs_extra()
     chosen = options.chosen_way
     reason = why_not(way if options.virtual else chosen)
     if reason is not None:
@@ -171,6 +180,7 @@ def run_passes(
         "out": str(folder),
         "seed": time.time_ns() % 2**32,
         "sabotage": list(sabotage),
+        "live": live,
         "passes": [asdict(one) for one in todo],
     }
     alone: AbstractContextManager[int] = nullcontext(-1) if options.virtual else machine_lock(say)
@@ -245,6 +255,7 @@ def _kept(one: Pass, result: Mapping[str, Any]) -> dict[str, Any]:
         "gauge": result["gauge"],
         "link": result.get("link"),
         "cpu_s": result.get("cpu_s"),
+        **({"live": result["live"]} if "live" in result else {}),
     }
 
 

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import time
-from contextlib import nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -97,9 +97,34 @@ def run_pass(one: Pass, request: dict[str, Any], engine: str) -> dict[str, Any]:
         "sabotage": request["sabotage"],
     }
     file, log = WORK / "link.json", WORK / "link.log"
-    file.write_text(json.dumps(config), encoding="utf-8")
     command = [*net.inside(net.ROUTER, engine), engine, "link", "--config", str(file)]
-    link = Helper("the emulator", command, log)
+    with _shown(config["plan"], request) as page:
+        if page is not None:
+            config["live_fd"] = page.descriptor
+        file.write_text(json.dumps(config), encoding="utf-8")
+        passed_on = () if page is None else (page.descriptor,)
+        found = _measured(
+            one, request, engine, Helper("the emulator", command, log, pass_fds=passed_on), page
+        )
+    if page is not None:
+        found["live"] = {"samples": page.samples}
+    return found
+
+
+def _shown(plan: dict[str, Any], request: dict[str, Any]) -> AbstractContextManager[Any]:
+    """An open page, if one is to be."""
+    if not request.get("live"):
+        return nullcontext(None)
+    # Most workers need none of it.
+    from streamgauge.calibrate.page import OpenPage
+
+    return OpenPage(plan)
+
+
+def _measured(one: Pass, request: dict[str, Any], engine: str, link: Helper, page: Any) -> dict[str, Any]:
+    """Runs a pass through the emulator that was started."""
+    if page is not None:
+        page.listen()
     try:
         try:
             class_ = link.expect("ready")

@@ -61,8 +61,10 @@ def _run(arguments: list[str] | None) -> int:
 
 def spelt_out(arguments: list[str] | None) -> list[str]:
     """Returns the arguments with the default value of a bare ``--live``: the next argument is no value of
-    it."""
+    it. That of `calibrate` takes none."""
     given = sys.argv[1:] if arguments is None else arguments
+    if given[:1] == ["calibrate"]:
+        return list(given)
     end = given.index("--") if "--" in given else len(given)
     return ["--live=page" if one == "--live" and n < end else one for n, one in enumerate(given)]
 

@@ -29,7 +29,9 @@ _STYLE = {"pass": "green", "fail": "red", "inconclusive": "yellow", "skipped": "
 _WRITABLE = (".json", ".png", ".svg", ".pdf", ".html")
 
 
-def calibrate_command(way: str | None, quick: bool, out: list[Path], as_json: bool) -> int:
+def calibrate_command(
+    way: str | None, quick: bool, out: list[Path], as_json: bool, *, live: bool = False
+) -> int:
     """Measures, shows, writes. Exit status 1 if a row fails, 2 if one is inconclusive, else 0."""
     for file in out:
         # Checked before a minute is spent.
@@ -45,7 +47,7 @@ def calibrate_command(way: str | None, quick: bool, out: list[Path], as_json: bo
     if noise:
         remark(noise)
     with _Bar() as bar:
-        found = calibrate(way=way, quick=quick, say=bar.say, told=bar.update)
+        found = calibrate(way=way, quick=quick, live=live, say=bar.say, told=bar.update)
     if out:
         from streamgauge.calibrate.draw import write
 
@@ -82,6 +84,9 @@ def _show(found: Mapping[str, Any], out: list[Path]) -> None:
         f"{found['host']}, Linux {found['kernel']}, way {found['way']}, {found['class']}, load average "
         f"{load[0]:.1f} before and {load[1]:.1f} after{stolen}; {dimension.say(found['duration_s'], TIME)}",
     )
+    if found["live"]:
+        shown = [one["live"]["samples"] for one in found["passes"].values() if "live" in one]
+        say(f"with a live page open, which took {sum(shown)} samples; not kept as this machine's certificate")
     if "kept" in found:
         say(f"kept as this machine's certificate: {escape(found['kept'])}")
     for file in out:

@@ -45,6 +45,9 @@ def _calibrate(
             "--out", metavar="FILE", help="Also write .png, .svg, .pdf, .html or .json; repeatable."
         ),
     ] = None,
+    live: Annotated[
+        bool, typer.Option("--live", help="Measure with a live page open, and keep no certificate.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> int:
     """Measure the link emulator on this machine, in about a minute, by kernel time stamps.
@@ -62,11 +65,13 @@ def _calibrate(
 
       streamgauge calibrate --machine virtual
 
+      streamgauge calibrate --live
+
       streamgauge calibrate --out calibration.png --out calibration.json
     """
     from streamgauge.cli.calibrating import calibrate_command
 
-    return calibrate_command(on_machine(machine, way, None).way, quick, out or [], as_json)
+    return calibrate_command(on_machine(machine, way, None).way, quick, out or [], as_json, live=live)
 
 
 def _crosscheck(
