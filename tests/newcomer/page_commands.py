@@ -156,6 +156,10 @@ COMMANDS: dict[str, How] = {
         "long", "needs str0m, which test-long builds", status=1
     ),
     "streamgauge systems webrtc": HERE,
+    "streamgauge run today/call-chromium-no --mode emu --repeat 1": How("never", "needs Chromium"),
+    "streamgauge run today/call-chromium-medium --mode emu "
+    "--set flows.video.parameters.controller=scream": How("never", "needs Chromium"),
+    "streamgauge systems webrtc-chromium": HERE,
     # contribution
     "streamgauge latency-table srt --loss 1%,5% --rtt 50ms,100ms --repeat 2 --report latency.html": HERE,
     "streamgauge run contribution/srt-overhead --mode sim": HERE,

@@ -137,7 +137,7 @@ def test_what_ships_makes_sense_and_is_asked_without_a_trace(
         for one in made:
             # The first is what it runs; others are beside that.
             for helper in one.helpers[:1]:
-                assert str(flow.helpers(one.side) / helper.name) in one.command
+                assert str(flow.helpers(one.side, one.name) / helper.name) in one.command
     assert not list(tmp_path.iterdir())
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from streamgauge.scenario.clips import media_clip
+from streamgauge.systems.adapters import has_camera
 from streamgauge.units import Frequency, Rate, Time, UnitError
 
 __all__ = ["SHOWN_RATE", "asked_s", "shown_rate"]
@@ -31,7 +32,8 @@ def shown_rate(value: Callable[[str], float], scenario: Json, flow: str) -> floa
         scenario: the scenario in normalised form.
         flow: the flow's name.
     """
-    clip = (scenario.get("flows") or {}).get(flow, {}).get("clip")
+    given = (scenario.get("flows") or {}).get(flow, {})
+    clip = None if has_camera(given) else given.get("clip")
     frames, asked = value("frames_shown"), asked_s(value, scenario, flow)
     if clip is None or not math.isfinite(frames) or not asked > 0:
         return math.nan

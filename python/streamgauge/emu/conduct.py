@@ -21,6 +21,7 @@ from streamgauge.emu.helper import Helper
 from streamgauge.emu.overhearing import Overhearing
 from streamgauge.emu.path_pairs import PathPair
 from streamgauge.emu.process import Running, furnish, start
+from streamgauge.emu.signals import Signals
 from streamgauge.emu.trial_request import TrialRequest
 from streamgauge.emu.witness_files import stamps_file
 from streamgauge.errors import CannotRunError
@@ -187,7 +188,9 @@ class Conductor:
             for side in dict.fromkeys(spec.side for spec in early):
                 queues.append(_Queue(flow=flow, left=deque(spec for spec in early if spec.side == side)))
         self.tell(say="waiting for servers")
+        signals = Signals()
         while queues:
+            signals.carry(self.running)
             for queue in queues:
                 while queue.left and queue.is_ready():
                     started = self._start(queue.flow, queue.left.popleft())

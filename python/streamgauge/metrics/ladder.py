@@ -12,6 +12,7 @@ from streamgauge.metrics.frame import Trial
 from streamgauge.metrics.grid import SECOND_NS
 from streamgauge.scenario.clips import media_clip, media_ladder
 from streamgauge.scenario.flow import Clip
+from streamgauge.systems.adapters import has_camera
 from streamgauge.units import Time
 
 SEGMENT_S = 2.0
@@ -50,7 +51,8 @@ def ladder_of(trial: Trial, flow: int) -> PlayedLadder:
         return _planned(next(iter(app.values())).get("ladder") or {})
     if (given := content_given(trial.plans[flow], trial.folder)) is not None:
         return _given(given)
-    return _asked(trial.asked[flow].get("clip"), trial.duration_s)
+    asked = trial.asked[flow]
+    return _asked(None if has_camera(asked) else asked.get("clip"), trial.duration_s)
 
 
 def _planned(ladder: Mapping[str, Any]) -> PlayedLadder:

@@ -106,7 +106,7 @@ def as_rtp(asked: Mapping[str, Any], given: Content | None = None) -> str | Mapp
     are taken to be of one size.
     """
     named, external = asked.get("clip"), external_of(asked)
-    if named is None or external is None:
+    if named is None or external is None or external.is_camera:
         return "external"
     interval, frames = _frames_given(given) if given is not None else _frames_declared(named)
     over_tcp = external.media_over(asked.get("parameters") or {}) == "tcp"

@@ -30,6 +30,8 @@ EVENTS_FILE = "events.jsonl"
 """Name of a process's events file in its folder."""
 READY_FILE = "ready"
 """Name of the file that a process touches when it is ready."""
+SIGNALS = "signals.jsonl"
+"""Name of the file with a process's messages to the other side of its flow."""
 PROGRAMS = Path(__file__).parent / "programs"
 """Our helpers of third-party systems."""
 
@@ -250,6 +252,8 @@ class External:
     #: Returns the carrier of its media with those parameters (as in a scenario, defaults may be left out);
     #: None if it is unknown.
     media_over: Callable[[Mapping[str, Any]], Literal["udp", "tcp"] | None]
+    #: Its server encodes the content anew, as a camera's pictures: the rates of the clip are not its own.
+    is_camera: bool = False
     #: Largest payload of its RTP packets, bytes.
     max_payload: int = GSTREAMERS_PAYLOAD
 
@@ -286,6 +290,9 @@ class Process:
     essential: bool = True
     #: Accepts JSON commands on stdin: ``start`` with times, ``stop``, and the scenario's actions on its flow.
     control: bool = False
+    #: Lines of JSON in its file `SIGNALS` reach the ``control`` of the flow's other side before t = 0,
+    #: outside the path: the agreement of two ends, without a server of theirs.
+    signals: bool = False
     #: Working folder; its own if None.
     working_folder: str | None = None
     #: Keeps the sandbox's rights (raw sockets). Only for our own programs.

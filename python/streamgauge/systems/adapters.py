@@ -73,6 +73,13 @@ def external_of(asked: Mapping[str, Any]) -> External | None:
     return ADAPTERS[str(name) if is_shipped(asked) else COMMANDS].external
 
 
+def has_camera(asked: Mapping[str, Any]) -> bool:
+    """Returns whether the clip of a flow of a scenario (normalised) is a camera's picture, which its server
+    encodes anew at rates of its own."""
+    external = external_of(asked)
+    return external is not None and external.is_camera
+
+
 def is_shipped(asked: Mapping[str, Any]) -> bool:
     """Returns whether a flow of a scenario (normalised) is of a system in the registry, and not of the user's
     own commands."""

@@ -11,7 +11,17 @@ from typing import Any
 
 from streamgauge import installed
 from streamgauge.installed import JoinedTable
-from streamgauge.systems import bulk, cbr, nginx_dash, nginx_http, ping, rist_librist, rtsp, srt_libsrt
+from streamgauge.systems import (
+    bulk,
+    cbr,
+    nginx_dash,
+    nginx_http,
+    ping,
+    rist_librist,
+    rtsp,
+    srt_libsrt,
+    webrtc_chromium,
+)
 from streamgauge.systems.adapter import ACTIONS, Action
 from streamgauge.systems.machines import MACHINES, Facts, facts
 from streamgauge.systems.parameter import Parameter, ParameterValue, Quantiles, Several, Windows
@@ -43,6 +53,7 @@ _DESCRIBED_HERE = (
     nginx_dash.SYSTEM,
     srt_libsrt.SYSTEM,
     rist_librist.SYSTEM,
+    webrtc_chromium.SYSTEM,
     bulk.SYSTEM,
     cbr.SYSTEM,
     ping.SYSTEM,

@@ -32,6 +32,7 @@ _BESIDE = {
     "gst_rtsp_player.py": ("gst_player.py", "player_line.py"),
     "gst_rtsp_server.py": ("player_line.py",),
     "ffplay_player.py": ("player_line.py",),
+    "browser_call.py": ("call", "devtools.py", "player_line.py"),
     "browser_player.py": ("browser", "player_line.py"),
     "gst_dash_player.py": ("gst_player.py", "player_line.py"),
     "mpv_dash_player.py": ("player_line.py",),
