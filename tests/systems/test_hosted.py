@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 from streamgauge.campaign.machine import choose_mode
+from streamgauge.cli.running import RunRequest, here
 from streamgauge.errors import CannotRunError
-from streamgauge.scenario import load
+from streamgauge.scenario import find, load
 from streamgauge.systems import machines
 from streamgauge.systems.machines import MACHINES, Hosted, lacking_library, origin
 
@@ -38,6 +39,34 @@ def test_a_build_without_the_library_names_the_command_that_builds_it(
     (ours,) = load("today/call-no", mutants=False)
     assert choose_mode(ours, "sim").mode == "sim"
     assert lacking_library("call") is None
+
+
+def test_a_group_leaves_out_what_needs_the_library_and_names_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert isinstance(WEBRTC.hosted, Hosted)
+    monkeypatch.setitem(
+        machines.MACHINES, "webrtc", replace(WEBRTC, hosted=replace(WEBRTC.hosted, is_built=False))
+    )
+
+    def kept(*names: str) -> set[str]:
+        request = RunRequest(
+            names=names, mode="sim", seed=None, repeat=None, settings=(), out=Path(), keep="metrics",
+            way=None, jobs=1, as_json=False,
+        )  # fmt: skip
+        return {one.id for one in here(request, find(names))}
+
+    assert kept("today/w*", "today/call-no") == {"today/call-no"}
+    assert capsys.readouterr().err == (
+        "streamgauge: left out: today/webrtc-no, today/webrtc-step, today/webrtc-cubic: system webrtc is "
+        "str0m 0.25.0, which this build lacks; run `make setup-hosted`\n"
+    )
+    # Named ones, and a group of nothing else, stay for the choice of a mode, which refuses them.
+    assert kept("today/webrtc-no", "today/call-no") == {"today/webrtc-no", "today/call-no"}
+    assert len(kept("today/webrtc-*")) == 3
+    assert capsys.readouterr().err == ""
+    # The stand-in of two browsers needs it too; the browsers themselves do not.
+    assert kept("today/call-chromium-*", "today/call-no") == {"today/call-no"}
 
 
 @pytest.mark.skipif(WEBRTC.hosted.is_built, reason="str0m is built here")

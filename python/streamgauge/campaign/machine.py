@@ -13,7 +13,18 @@ from streamgauge.scenario import Scenario
 from streamgauge.systems.machines import lacking_library
 from streamgauge.systems.registry import Mode
 
-__all__ = ["ModeChoice", "choose_mode", "why_not"]
+__all__ = ["LibraryLackingError", "ModeChoice", "choose_mode", "why_not"]
+
+
+class LibraryLackingError(CannotRunError):
+    """A scenario needs a library of others that this build lacks.
+
+    ``why`` is the reason with its remedy, in words that do not name the scenario.
+    """
+
+    def __init__(self, message: str, why: str) -> None:
+        super().__init__(message)
+        self.why = why
 
 
 @functools.cache
@@ -51,11 +62,13 @@ def choose_mode(
     ``elsewhere`` replaces `why_not` where the scenario runs on another machine: the missing parts of a mode
     there.
 
-    Raises ScenarioError if the scenario cannot run so, CannotRunError if the machine cannot.
+    Raises ScenarioError if the scenario cannot run so, CannotRunError if the machine cannot, and of these
+    LibraryLackingError if a library of others is all that it lacks in one of the modes.
     """
     candidates: Sequence[Mode] = [asked] if asked is not None else list(scenario.modes)
     refused: list[str] = []
     machine: list[str] = []
+    library: str | None = None
     where = "this machine" if elsewhere is None else "the cluster"
     for mode in candidates:
         unsupported = scenario.unsupported(mode)
@@ -63,10 +76,13 @@ def choose_mode(
             refused.append(f"{mode}: {unsupported}")
             continue
         lacking = why_not(mode, way=way) if elsewhere is None else elsewhere(mode)
-        lacking = lacking or _library(scenario, mode)
+        if lacking is None and (lacking := _library(scenario, mode)) is not None:
+            library = library or lacking.partition(": ")[2]
         if lacking is None:
             return ModeChoice(mode, _why(scenario, mode, asked, machine, where))
         machine.append(f"{mode}: {lacking}")
+    if library is not None:
+        raise LibraryLackingError(f"{where} cannot run {scenario.id}: {'; '.join(machine)}", library)
     if machine:
         raise CannotRunError(f"{where} cannot run {scenario.id}: {'; '.join(machine)}")
     raise ScenarioError(f"{scenario.id} cannot run: {'; '.join(refused)}")

@@ -20,7 +20,7 @@ from streamgauge.campaign import (
     score,
 )
 from streamgauge.campaign.junit import write_run_junit
-from streamgauge.campaign.machine import ModeChoice, choose_mode
+from streamgauge.campaign.machine import LibraryLackingError, ModeChoice, choose_mode
 from streamgauge.campaign.summary import write_run_summary
 from streamgauge.cli.elsewhere import Elsewhere
 from streamgauge.cli.gating import GateFiles, written
@@ -29,7 +29,7 @@ from streamgauge.cli.output import remark
 from streamgauge.cli.progress import Bar
 from streamgauge.cli.status import INTERRUPTED, STATUS, VERDICT
 from streamgauge.cli.tables import MOST_READ, answer_to, print_result
-from streamgauge.errors import ScenarioError
+from streamgauge.errors import ScenarioError, StreamGaugeError
 from streamgauge.qlog import write_qlogs
 from streamgauge.scenario import Scenario, find
 from streamgauge.scenario.lower import Keep, lower
@@ -43,6 +43,7 @@ __all__ = [
     "carry_out",
     "chosen_modes",
     "chosen_out",
+    "here",
     "interrupted",
     "run_command",
     "status_of",
@@ -119,7 +120,7 @@ def run_command(request: RunRequest) -> int:
         raise ScenarioError(
             "qlog needs the events of each record here", key="--qlog", hint="leave out --keep and --on"
         )
-    scenarios = find(request.names, settings=request.settings)
+    scenarios = here(request, find(request.names, settings=request.settings))
     out = chosen_out(request)
     ran = carry_out(request, scenarios, chosen_modes(request, scenarios), out)
     if request.qlog:
@@ -168,6 +169,33 @@ def write_files(files: GateFiles, ran: Ran, answer: str) -> None:
             ran.result, f, verdict, answer=answer, mutants=ran.mutants, stopped=ran.interrupted
         ),
     )
+
+
+def here(request: RunRequest, scenarios: Sequence[Scenario], *, quiet: bool = False) -> list[Scenario]:
+    """Returns the scenarios without those of a group that need a library which this build lacks; prints the
+    left out ones with the reason on stderr unless `quiet`.
+
+    Those that the request names, and groups without a scenario that can run, stay: the choice of a mode
+    refuses them.
+    """
+    able = None if request.elsewhere is None else request.elsewhere.cluster.why_not
+    left: dict[str, list[str]] = {}
+    for scenario in scenarios:
+        try:
+            choose_mode(scenario, request.mode, way=request.way, elsewhere=able)
+        except LibraryLackingError as error:
+            left.setdefault(error.why, []).append(scenario.id)
+        except StreamGaugeError:
+            continue  # that choice is made again, and refused there
+    named = {name for names in left.values() for name in names} - set(request.names)
+    kept = [scenario for scenario in scenarios if scenario.id not in named]
+    if not kept:
+        return list(scenarios)
+    if not quiet:
+        for why, names in left.items():
+            if without := [name for name in names if name in named]:
+                remark(f"left out: {', '.join(without)}: {why}")
+    return kept
 
 
 def chosen_modes(
