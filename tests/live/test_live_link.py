@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 from live_client import shown
+from streamgauge.scenario import load, lower
 
 pytestmark = [pytest.mark.emu, pytest.mark.xdist_group("machine")]
 
@@ -30,6 +31,8 @@ def steered(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], P
     samples: list[dict[str, Any]] = []
     with shown(arguments, cwd=home) as live:
         for name, data in live.events():
+            if name == "over":
+                answers["yaml"] = data["yaml"]
             if name != "message":
                 continue
             samples.append(data)
@@ -71,6 +74,18 @@ def test_the_record_is_of_the_path_as_it_was_steered(steered: Any) -> None:
     command = [sys.executable, "-m", "streamgauge", "verify", str(record), "--replay"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_saved_scenario_asks_emu_for_the_same_changes(steered: Any, tmp_path: Path) -> None:
+    """Run again, each stage has the settings at the times at which they were changed by hand."""
+    found, record = steered
+    plan = json.loads((record / "trial.json").read_text())["plan"]
+    file = tmp_path / "steered.yaml"
+    file.write_text(found["answers"]["yaml"])
+    (scenario,) = load(str(file))
+    again = lower(scenario, "emu", plan["seed"])
+    assert json.loads(json.dumps(again["path"])) == plan["path"]
+    assert sum(len(stage.get("changes") or []) for stage in plan["path"]["down"]) == 3
 
 
 def test_the_last_totals_are_those_of_the_record(steered: Any) -> None:

@@ -27,6 +27,24 @@ def opened(browser: Any, live: Shown, **context: Any) -> Any:
     return page
 
 
+def grave_faults(page: Any) -> list[Any]:
+    """Serious faults that axe finds in a page as it is."""
+    axe = pytest.importorskip(
+        "axe_playwright_python.sync_playwright", reason="axe-playwright-python is not here"
+    )
+    # The page allows no script but its own, and axe is one.
+    source = (Path(axe.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
+    page.evaluate(source)
+    found = page.evaluate("axe.run()")
+    assert len(found["passes"]) > 10, "it looked"
+    return [
+        (one["id"], node["target"], node["failureSummary"])
+        for one in found["violations"]
+        if one["impact"] in ("serious", "critical")
+        for node in one["nodes"][:3]
+    ]
+
+
 def numbers(page: Any, way: str) -> list[int]:
     cells = page.query_selector_all(f"#totals tr[data-way={way}] td")
     return [int(cell.inner_text()) for cell in cells]
@@ -85,6 +103,7 @@ def test_the_page_fits_and_a_keyboard_reaches_all_of_it(
         wanted = "[...document.querySelectorAll('button, select, input')].filter(one => one.offsetParent)"
         named = page.evaluate(f"{wanted}.map(one => one.id || one.ariaLabel)")
         assert set(named) <= reached
+        assert grave_faults(page) == []
         page.click("#pause")
         assert page.is_visible("#scroll") and page.get_attribute("#pause", "aria-pressed") == "true"
         with page.expect_download() as saved:
@@ -92,3 +111,30 @@ def test_the_page_fits_and_a_keyboard_reaches_all_of_it(
         picture = Path(saved.value.path()).read_bytes()
         assert picture.startswith(b"\x89PNG") and len(picture) > 10_000
         assert page.faults == []
+
+
+RATE = "[aria-label='down.rate, with its unit']"
+HAS = "([place, value]) => document.querySelector(place).value === value"
+
+
+def test_two_pages_steer_and_one_that_is_closed_and_opened_again_has_the_past(
+    browser: Any, tmp_path: Path
+) -> None:
+    arguments = ["run", SCENARIO, "--mode", "sim", "--live", "--pace", "1", "--out", str(tmp_path)]
+    with shown(arguments) as live:
+        first, second = opened(browser, live), opened(browser, live)
+        first.locator("#pages", has_text="2").wait_for()
+        for page, rate in ((first, "700 kbit/s"), (second, "900 kbit/s")):
+            field = page.locator(RATE)
+            field.fill(rate)
+            field.blur()
+            # Both show it, whichever asked.
+            for one in (first, second):
+                one.wait_for_function(HAS, arg=[RATE, rate])
+        second.close()
+        before = numbers(first, "down")[0]
+        again = opened(browser, live)
+        again.locator("#totals td", has_text=re.compile("^[1-9]")).first.wait_for()
+        assert numbers(again, "down")[0] >= before
+        again.wait_for_function(HAS, arg=[RATE, "900 kbit/s"])
+        assert first.faults == again.faults == []
