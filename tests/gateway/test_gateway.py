@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -185,7 +186,10 @@ def test_a_forwarder_of_tcp_and_udp(laboratory: Laboratory) -> None:
     finally:
         echo.kill()
         echo.communicate()
-    with sender(machine, 7000, OCTETS), gateway(machine, *arguments, "--to", "127.0.0.1:7000"):
+    with (
+        sender(machine, 7000, OCTETS),
+        gateway(machine, *arguments, "--to", "127.0.0.1:7000") as opened,
+    ):
         # Two at once, and both get all.
         rates = []
         both = [
@@ -202,6 +206,12 @@ def test_a_forwarder_of_tcp_and_udp(laboratory: Laboratory) -> None:
         )
         _, error = taken.communicate(timeout=60)
         assert taken.returncode == 4 and "--listen 8554: Address already in use" in error
+        opened.popen.kill()
+        opened.popen.communicate()
+        until = time.monotonic() + 20
+        while ":8554 " in machine.run("ss", "-lntuH"):
+            assert time.monotonic() < until
+            time.sleep(0.05)
 
 
 ASKED = """
