@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from streamgauge.cli import main as run_app
-from streamgauge.matrix import matrix_of
+from streamgauge.matrix import cells, matrix_of
 from streamgauge.matrix.judged import CALL_MEASURES, MEASURES, measures_of
 from streamgauge.scenario.catalogue import catalogue_folder
 
@@ -39,9 +39,42 @@ def test_one_table_ranks_controllers_case_by_case(
     assert not list(tmp_path.rglob("*.html"))
 
 
+def test_a_page_has_each_case_and_the_calls_that_do_not_fit_the_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    # Without the library that stands in for the browsers in sim, as on most machines.
+    monkeypatch.setattr(cells, "lacking_library", lambda name: "no str0m" if name == "webrtc" else None)
+    status, out, _ = told(
+        capsys, "--system", "gcc", "--system", "webrtc-chromium", "--report", "page.html", *SHORT
+    )
+    assert status == 0 and "The page is page.html" in out and "no str0m" in out
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    for part in ("5.6, behind 20 ms of queue", "GCC", "simulated, n = 2", "goodput", "no str0m"):
+        assert part.replace(" ", "") in page.replace("\N{NO-BREAK SPACE}", "").replace(" ", ""), part
+
+
+def test_real_calls_run_where_their_number_fits_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cells, "processors", lambda: 2)
+    file = catalogue_folder() / "rfc8867" / "rfc8867.yaml"
+    found = matrix_of(file, kinds=["5.1", "5.2", "5.5"], systems=["webrtc-chromium"], modes=["emu"])
+    assert [(one.name, one.label) for one in found.systems] == [
+        ("webrtc-chromium", "A video call between two Chromiums")
+    ]
+    assert [cell.refused.get("emu") for cell in found.cells] == [
+        None, None, "not run: 4 cores needed, and this machine has 2",
+    ]  # fmt: skip
+    flow = found.cells[1].scenario.flows["video2"]
+    assert flow.system == "webrtc-chromium" and str(flow.parameters["most_rate"]) == "1.5 Mbit/s"
+    assert measures_of(found) == CALL_MEASURES
+    # Our own machines are not counted.
+    ours = matrix_of(file, kinds=["5.5"], systems=["gcc"], modes=["emu"])
+    assert [dict(cell.refused) for cell in ours.cells] == [{}]
+
+
 def test_what_only_the_matrix_of_films_has_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    status, _, err = told(capsys, "--report", "page.html")
-    assert status == 3 and "--report: this family has one table and no page" in err
+    status, _, err = told(capsys, "--emulate", "1")
+    assert status == 3 and "--emulate: this family has no further emulated trials" in err
 
 
 def test_films_and_calls_have_measures_of_their_own() -> None:

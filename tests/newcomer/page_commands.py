@@ -160,6 +160,8 @@ COMMANDS: dict[str, How] = {
     "streamgauge run today/call-chromium-medium --mode emu "
     "--set flows.video.parameters.controller=scream": How("never", "needs Chromium"),
     "streamgauge systems webrtc-chromium": HERE,
+    "streamgauge compare rfc8867 --kind 5.1 --system gcc --system webrtc-chromium --mode emu "
+    "--report calls.html": How("never", "needs Chromium"),
     # contribution
     "streamgauge latency-table srt --loss 1%,5% --rtt 50ms,100ms --repeat 2 --report latency.html": HERE,
     "streamgauge run contribution/srt-overhead --mode sim": HERE,

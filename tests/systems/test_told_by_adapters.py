@@ -126,10 +126,8 @@ def test_the_doctor_looks_for_what_the_adapters_name() -> None:
     for adapter in ADAPTERS.values():
         for program in adapter.programs:
             assert program.purpose in looked_for[program.id or program.name].purpose
-    assert (
-        looked_for["ffmpeg"].purpose
-        == "encoding clips; a player of system rtsp; a player of system nginx-dash"
-    )
+    purposes = looked_for["ffmpeg"].purpose.split("; ")
+    assert purposes[:3] == ["encoding clips", "a player of system rtsp", "a player of system nginx-dash"]
     # One that shows what it has is looked at for each that wants something else of it.
     assert looked_for["gstreamer"].name == looked_for["gstreamer.http"].name
     names = [one.id or one.name for one in (*TOOLS, *programs())]

@@ -36,6 +36,7 @@ from streamgauge.matrix import (
     write_page,
 )
 from streamgauge.matrix.answer import SENTENCES_NEED, answering
+from streamgauge.matrix.cases import write_cases
 from streamgauge.matrix.judged import MEASURES, measures_of
 from streamgauge.scenario.catalogue import catalogue_folder
 from streamgauge.systems.registry import Mode
@@ -162,11 +163,15 @@ def matrix_command(request: MatrixRequest) -> int:
         return STATUS["inconclusive"]
     if not by_case:
         written(page, partial(write_page, found))
+    elif request.report is not None:
+        written(page, partial(write_cases, found))
     if request.as_json:
         json.dump(to_json(found), sys.stdout, indent=2, allow_nan=False)
         print()
     elif by_case:
         print_cases(found)
+        if request.report is not None:
+            say(f"The page is {escape(str(page))}")
     else:
         _print(found, page)
     invalid = sum(one.invalid for one in found.kinds)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import fnmatch
 import itertools
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,18 +14,23 @@ from typing import Any
 from pydantic import ValidationError
 
 from streamgauge.errors import ScenarioError
+from streamgauge.processors import processors
 from streamgauge.scenario import Scenario, load
 from streamgauge.scenario.catalogue import catalogue_folder
 from streamgauge.scenario.document import declared_ids, parse_document, read_text
 from streamgauge.scenario.loading import load_file
 from streamgauge.scenario.lower import lower
 from streamgauge.scenario.values import nearest
-from streamgauge.systems.registry import Mode
+from streamgauge.systems.machines import lacking_library
+from streamgauge.systems.registry import SYSTEMS, Mode
 
 __all__ = ["SHIPPED", "Matrix", "MatrixCell", "MatrixSystem", "ScenarioKind", "matrix_of"]
 
 SHIPPED = Path("matrix") / "matrix.yaml"
 """The matrix that ships, below the catalogue's folder."""
+REAL = {"webrtc-chromium": "today/call-chromium-no"}
+"""Systems of others that stand beside those of a file where they are asked for by name, with the scenario
+whose subject they are."""
 _SYSTEM = ("system", "traffic", "parameters", "congestion_control", "ecn", "clip", "sim", "emu")
 """Parts of a flow that belong to the system that it plays; the rest belongs to the kind of scenario."""
 
@@ -109,7 +115,7 @@ def matrix_of(
         own: ids, globs or files of scenarios, each with one subject flow, which replaces the system in
             every kind.
         kinds: names or globs of kinds; all if empty.
-        systems: names or globs of systems of the file; all if empty.
+        systems: names or globs of systems of the file, or names of `REAL`; all of the file if empty.
         settings: ``ADDRESS=VALUE``, set in every cell.
         modes: modes for which reasons against a cell are given.
 
@@ -124,7 +130,9 @@ def matrix_of(
     rows, columns = _axes(document.data.get("variants"), path)
     ids = declared_ids(text, file=str(path))
     wanted_rows = _chosen(kinds, list(rows), "--kind")
-    wanted_columns = _chosen(systems, list(columns), "--system")
+    real = [name for name in systems if name in REAL and name not in columns]
+    of_file = [name for name in systems if name not in real]
+    wanted_columns = _chosen(of_file, list(columns), "--system") if of_file or not real else []
     places = dict(zip(itertools.product(rows, columns), ids, strict=True))
     # A setting may be invalid in kinds that were not requested.
     if len(wanted_rows) == len(rows):
@@ -137,6 +145,9 @@ def matrix_of(
         }
     put = [(told, scenario) for told in own for scenario in load(told, settings=[])]
     mine = [_own_system(scenario, told, list(columns)) for told, scenario in put]
+    for name in real:
+        put += [(REAL[name], scenario) for scenario in load(REAL[name], mutants=False)]
+        mine.append(MatrixSystem(name=name, label=SYSTEMS[name].title, own=True))
     cells = []
     for row in wanted_rows:
         cells += [_cell(row, column, scenarios[row, column], modes) for column in wanted_columns]
@@ -211,9 +222,26 @@ def _refused(scenario: Scenario, modes: Iterable[Mode]) -> dict[Mode, str]:
                 lower(scenario, mode, 1)
             except ScenarioError as error:
                 why = error.message
+        if why is None:
+            why = _lacking(scenario, mode)
         if why is not None:
             refused[mode] = why
     return refused
+
+
+def _lacking(scenario: Scenario, mode: Mode) -> str | None:
+    """Returns the library that a flow needs and this build lacks, or the processors that its programs need
+    and this machine lacks: those that they keep busy, and one for the emulator."""
+    flows = [flow.in_mode(mode) for flow in scenario.flows.values()]
+    entries = [flow.registered for flow in flows if flow.registered is not None]
+    if mode == "sim":
+        return next((why for one in entries if (why := lacking_library(one.name)) is not None), None)
+    externals = [one.adapter.external for one in entries]
+    busy = sum(external.cores for external in externals if external is not None)
+    needed = math.ceil(busy + 1)
+    if not busy or needed <= processors():
+        return None
+    return f"not run: {needed} cores needed, and this machine has {processors()}"
 
 
 def _own_system(scenario: Scenario, told: str, known: Sequence[str]) -> MatrixSystem:

@@ -14,6 +14,7 @@ from streamgauge.matrix.cells import Matrix, ScenarioKind
 from streamgauge.matrix.emulated import HOST
 from streamgauge.matrix.running import MatrixTrials, begun
 from streamgauge.processors import processors
+from streamgauge.systems.adapters import has_camera
 
 __all__ = ["CALL_MEASURES", "MEASURES", "OVERALL", "JudgedKind", "JudgedMatrix", "judged", "measures_of"]
 
@@ -143,7 +144,8 @@ def measures_of(matrix: Matrix) -> tuple[str, ...]:
         for flow in cell.scenario.flows.values()
         if flow.role == "subject" and flow.system is not None
     ]
-    return CALL_MEASURES if tested and all(flow.clip is None for flow in tested) else MEASURES
+    is_made = [flow.clip is None or has_camera({"system": flow.system}) for flow in tested]
+    return CALL_MEASURES if tested and all(is_made) else MEASURES
 
 
 def judged(ran: MatrixTrials) -> JudgedMatrix:

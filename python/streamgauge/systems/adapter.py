@@ -254,6 +254,8 @@ class External:
     media_over: Callable[[Mapping[str, Any]], Literal["udp", "tcp"] | None]
     #: Its server encodes the content anew, as a camera's pictures: the rates of the clip are not its own.
     is_camera: bool = False
+    #: Processors that the programs of one flow keep busy, both ends together; 0 if that is little.
+    cores: float = 0.0
     #: Largest payload of its RTP packets, bytes.
     max_payload: int = GSTREAMERS_PAYLOAD
 

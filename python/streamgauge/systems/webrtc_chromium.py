@@ -71,7 +71,11 @@ class WebrtcChromium(ScriptedAdapter):
         ),
     )
     external: External | None = External(
-        protocols={"udp": ("rtp",)}, content="file", is_camera=True, media_over=lambda parameters: "udp"
+        protocols={"udp": ("rtp",)},
+        content="file",
+        media_over=lambda parameters: "udp",
+        is_camera=True,
+        cores=0.5,
     )
 
     def actions(self, parameters: Mapping[str, Any]) -> tuple[Action, ...]:
