@@ -377,7 +377,7 @@ pub fn flow_row(flow: &Flow, flows: &Flows, zero_ns: i64, at: Option<CaptureSide
         longest_burst: course.map(|course| course.longest_burst),
         silences: course.map(|course| (course.silent.0, course.silent.1 as f64 / 1e9)),
         pattern: course.map(|course| if course.silent.0 >= ON_OFF_FROM { "on_off" } else { "steady" }),
-        course: course.map(|course| (course.width_ns as f64 / 1e9, course.bins.clone())),
+        course: course.map(|course| (course.width_ns as f64 / 1e9, course.bins())),
         silent_s: course.map_or_else(Vec::new, |course| {
             let since = |ns: i64| (ns - zero_ns) as f64 / 1e9;
             course.silences.iter().map(|&(from, to)| (since(from), since(to))).collect()

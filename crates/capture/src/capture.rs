@@ -115,7 +115,9 @@ impl Capture {
     #[inline]
     pub fn next_packet(&mut self, mut take: impl FnMut(&Packet<'_>)) -> bool {
         loop {
-            let frame = if let Some(Kept { interface, link, at_ns, original, data }) = self.kept.pop_front() {
+            let frame = if !self.kept.is_empty()
+                && let Some(Kept { interface, link, at_ns, original, data }) = self.kept.pop_front()
+            {
                 self.current = data;
                 CapturedFrame { interface, link, at_ns, original, data: &self.current }
             } else {
@@ -136,7 +138,9 @@ impl Capture {
                 totals.unread_interface.get_or_insert(interface);
                 continue;
             };
-            let Some(mut packet) = parse(link, data, original, interface, at_ns.unwrap_or(0)) else {
+            let mut parsed = parse(link, data, original, interface, at_ns.unwrap_or(0));
+            // By reference: a packet is long.
+            let Some(packet) = &mut parsed else {
                 totals.not_ip += 1;
                 continue;
             };
@@ -145,12 +149,12 @@ impl Capture {
                 rename(&mut packet.destination, &self.renamed);
             }
             if let Some(copies) = &mut self.copies
-                && copies.before(&packet).is_some()
+                && copies.before(packet).is_some()
             {
                 totals.copies += 1;
                 continue;
             }
-            take(&packet);
+            take(packet);
             return true;
         }
     }

@@ -17,11 +17,13 @@ pub struct Course {
     from_ns: i64,
     /// Width of a bin in ns.
     pub width_ns: i64,
-    /// Bytes in each bin, from the first packet on.
-    pub bins: Vec<u32>,
-    /// The bin of the last packet, and its beginning (ns): most packets are in the same one.
+    /// Bytes in each bin, from the first packet on, but for `held`.
+    bins: Vec<u32>,
+    /// The bin of the last packet, its beginning (ns) and bytes that are to be added to it: most packets are in the same
+    /// one.
     bin: usize,
     bin_ns: i64,
+    held: u32,
     last_ns: i64,
     burst: u32,
     /// Longest burst, in packets.
@@ -45,6 +47,7 @@ impl Course {
             bins: Vec::new(),
             bin: 0,
             bin_ns: at_ns,
+            held: 0,
             last_ns: at_ns,
             burst: 0,
             longest_burst: 0,
@@ -56,6 +59,7 @@ impl Course {
     }
 
     /// Adds a packet with payload.
+    #[inline]
     pub fn add(&mut self, at_ns: i64, bytes: u32) {
         let apart = at_ns - self.last_ns;
         self.last_ns = self.last_ns.max(at_ns);
@@ -74,11 +78,22 @@ impl Course {
         if !(0..self.width_ns).contains(&(at_ns - self.bin_ns)) || self.bins.is_empty() {
             self.find_bin(at_ns);
         }
-        let held = &mut self.bins[self.bin];
-        *held = held.saturating_add(bytes);
+        self.held = self.held.saturating_add(bytes);
+    }
+
+    /// Bytes in each bin, from the first packet on.
+    pub fn bins(&self) -> Vec<u32> {
+        let mut bins = self.bins.clone();
+        if let Some(bin) = bins.get_mut(self.bin) {
+            *bin = bin.saturating_add(self.held);
+        }
+        bins
     }
 
     fn find_bin(&mut self, at_ns: i64) {
+        if let Some(bin) = self.bins.get_mut(self.bin) {
+            *bin = bin.saturating_add(std::mem::take(&mut self.held));
+        }
         let mut bin = ((at_ns - self.from_ns).max(0) / self.width_ns) as usize;
         while bin >= MOST_BINS {
             self.bins = self
@@ -109,7 +124,7 @@ impl Course {
     pub fn peak_bps(&self) -> f64 {
         let together = (1_000_000_000 / self.width_ns).max(1) as usize;
         let sum = |bins: &[u32]| bins.iter().map(|&bytes| u64::from(bytes)).sum::<u64>();
-        let most = self.bins.windows(together.min(self.bins.len().max(1))).map(sum).max().unwrap_or(0);
+        let most = self.bins().windows(together.min(self.bins.len().max(1))).map(sum).max().unwrap_or(0);
         most as f64 * 8e9 / (self.width_ns as f64 * together as f64)
     }
 }

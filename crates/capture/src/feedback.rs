@@ -6,12 +6,12 @@
 //! that is so for each packet sent before one that had arrived. A number that the receiver has, and that was sent once,
 //! arrived: the capture missed it. Packets without feedback stay open.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use crate::datagrams::Datagrams;
 use crate::hash::Mixed;
+use crate::numbers::{Missing, Stated, Stream, UNKNOWN};
 use crate::packet::{Packet, PacketTransport};
-use crate::ranges::NumberRanges;
 use crate::rtcp::{APPLICATION, RtcpPart, TRANSPORT_FEEDBACK, rtcp_parts};
 use crate::rtp::{RtpHeader, two_byte_elements};
 use crate::sequence::nearest;
@@ -19,14 +19,10 @@ use crate::srt;
 
 /// Numbered streams that are followed.
 const MOST_STREAMS: usize = 1024;
-/// Numbers that are kept of each, of those that a receiver lacked or that were sent again: the last ones.
-const MOST_KEPT: usize = 1 << 16;
 /// Steps by one from which on an element of RTP's header extension is a transport-wide number, if at most one step of
 /// so many is another.
 const FEWEST_STEPS: u32 = 8;
 const MOST_BREAKS: u32 = 8;
-/// A receiver that asks for numbers so near on either side would have asked for this one.
-const NEAR: u64 = 4096;
 /// Numbers that are taken from one packet.
 const MOST_STATED: usize = 1 << 16;
 
@@ -70,116 +66,6 @@ pub struct Passage {
     pub at_ns: i64,
 }
 
-/// The last feedback by which a number was missing; times are those at the receiver.
-#[derive(Clone, Copy, Debug)]
-struct Missing {
-    /// When (ns).
-    at_ns: i64,
-    /// Packets sent before this time and not there were lost, if the path keeps the order (ns).
-    until_ns: i64,
-}
-
-/// Feedback while it is read.
-struct Stated {
-    missing: Missing,
-    /// Numbers that may still be taken from its packet.
-    left: usize,
-}
-
-/// The time of feedback that the receiver's capture does not have.
-const UNKNOWN: Missing = Missing { at_ns: i64::MIN, until_ns: i64::MIN };
-
-#[derive(Debug)]
-struct Stream {
-    flow: u32,
-    from: u8,
-    bits: u32,
-    latest: u64,
-    again: BTreeSet<u64>,
-    missing: BTreeMap<u64, Missing>,
-    arrived: NumberRanges,
-    /// Numbers that SRT's receiver may skip, or that are behind the captured part of its list.
-    doubtful: NumberRanges,
-    /// SRT: all before it have arrived or were skipped.
-    acknowledged: Option<u64>,
-    socket: Option<u32>,
-    /// Its receiver asks for each missing number, by itself.
-    is_rist: bool,
-    /// Several flows or sockets have these numbers: they show nothing.
-    is_mixed: bool,
-}
-
-impl Stream {
-    fn sent(&mut self, low: u64) -> u64 {
-        let number = nearest(self.bits, self.latest, low);
-        if number > self.latest {
-            self.latest = number;
-        } else {
-            self.sent_again(number);
-        }
-        number
-    }
-
-    fn sent_again(&mut self, number: u64) {
-        self.again.insert(number);
-        if self.again.len() > MOST_KEPT {
-            self.again.pop_first();
-        }
-    }
-
-    fn lacks(&mut self, low: u64, by: &mut Stated) {
-        if by.left == 0 {
-            return;
-        }
-        by.left -= 1;
-        let by = by.missing;
-        let number = nearest(self.bits, self.latest, low);
-        let known = self.missing.entry(number).or_insert(by);
-        known.at_ns = known.at_ns.max(by.at_ns);
-        known.until_ns = known.until_ns.max(by.until_ns);
-        if self.missing.len() > MOST_KEPT {
-            self.missing.pop_first();
-        }
-    }
-
-    fn has(&mut self, low: u64, by: &mut Stated) {
-        if by.left == 0 {
-            return;
-        }
-        by.left -= 1;
-        let number = nearest(self.bits, self.latest, low);
-        self.arrived.add(number, number);
-    }
-
-    /// Whether the receiver asked for numbers on either side, and so would have asked for this one.
-    fn would_ask(&self, number: u64) -> bool {
-        let before = self.missing.range(number.saturating_sub(NEAR)..number).next();
-        let behind = self.missing.range(number + 1..number + NEAR).next();
-        self.is_rist && before.is_some() && behind.is_some()
-    }
-
-    fn is_lost(&self, number: u64, at_ns: i64, longest_ns: Option<i64>) -> Option<bool> {
-        let forgotten =
-            self.again.len() == MOST_KEPT && self.again.first().is_some_and(|&first| number < first);
-        let is_once = !self.again.contains(&number) && !forgotten;
-        if is_once && self.arrived.contains(number) {
-            return Some(false);
-        }
-        if let Some(missing) = self.missing.get(&number) {
-            let is_before = match longest_ns {
-                None => is_once || missing.until_ns > at_ns,
-                Some(longest) => missing.at_ns.saturating_sub(longest) > at_ns,
-            };
-            return is_before.then_some(true);
-        }
-        if !is_once || self.doubtful.contains(number) {
-            return None;
-        }
-        let is_there = self.acknowledged.is_some_and(|until| number < until) || self.would_ask(number);
-        is_there.then_some(false)
-    }
-}
-
 /// An element of RTP's header extension that may be a transport-wide number.
 #[derive(Clone, Copy, Debug)]
 struct Extension {
@@ -210,21 +96,7 @@ impl Feedback {
         }
         let bits = if numbering == Numbering::Srt { 31 } else { 16 };
         let stream = self.streams.len() as u32;
-        let mut made = Stream {
-            flow: passage.flow,
-            from: passage.from,
-            bits,
-            // One before the first, which then counts as new.
-            latest: ((1u64 << bits) + low) - 1,
-            again: BTreeSet::new(),
-            missing: BTreeMap::new(),
-            arrived: NumberRanges::default(),
-            doubtful: NumberRanges::default(),
-            acknowledged: None,
-            socket: None,
-            is_rist: false,
-            is_mixed: false,
-        };
+        let mut made = Stream::new(passage.flow, passage.from, bits, low);
         if let Numbering::Source(ssrc) = numbering {
             match self.by_source.get(&(passage.forward, ssrc)) {
                 // Feedback names the SSRC alone.

@@ -105,7 +105,8 @@ pub struct Flows {
     /// In order of their first packets.
     pub flows: Vec<Flow>,
     index: HashMap<Key, u32, Mixed>,
-    last: Option<(Key, u32)>,
+    /// The flow of the last packet, which is often that of the next.
+    last: u32,
     /// Ports behind a fragment's identification.
     fragmented: HashMap<(Address, Address, u8, u32), (u16, u16), Mixed>,
     ports: HashMap<(Address, u16), Hint, Mixed>,
@@ -145,32 +146,34 @@ impl Flows {
             let key = (ends.0.address, ends.1.address, packet.protocol, packet.identification.unwrap_or(0));
             self.fragmented.insert(key, (ends.0.port, ends.1.port));
         }
-        if packet.protocol == protocol::ICMP || packet.protocol == protocol::ICMPV6 {
-            // Errors quote packets of others; echoes are one flow between two hosts.
-            (ends.0.port, ends.1.port) = (0, 0);
-        }
         let (from, key) = if ends.0 <= ends.1 {
             (0, Key(ends.0, ends.1, packet.protocol))
         } else {
             (1, Key(ends.1, ends.0, packet.protocol))
         };
-        let number = match self.last {
-            Some((last, number)) if last == key => number,
+        let number = match self.flows.get(self.last as usize) {
+            Some(last) if Key(last.ends[0], last.ends[1], last.protocol) == key => self.last,
             _ => self.find(key, packet)?,
         };
-        self.last = Some((key, number));
+        self.last = number;
         let flow = &mut self.flows[number as usize];
         let (segment, hints) = flow.take(from, packet);
-        for hint in hints {
-            self.hint(hint, packet);
+        if !hints.is_empty() {
+            self.hints(hints, packet);
         }
         Some(Placed { flow: number, from, segment })
     }
 
+    #[inline]
     fn find(&mut self, key: Key, packet: &Packet<'_>) -> Option<u32> {
-        if let Some(&number) = self.index.get(&key) {
-            return Some(number);
+        match self.index.get(&key) {
+            Some(&number) => Some(number),
+            None => self.begin(key, packet),
         }
+    }
+
+    #[cold]
+    fn begin(&mut self, key: Key, packet: &Packet<'_>) -> Option<u32> {
         if self.flows.len() >= MOST_FLOWS {
             self.beyond.0 += 1;
             self.beyond.1 += u64::from(packet.ip_bytes);
@@ -210,6 +213,13 @@ impl Flows {
         self.flows.get(number as usize)
     }
 
+    #[cold]
+    fn hints(&mut self, hints: Vec<Hint>, packet: &Packet<'_>) {
+        for hint in hints {
+            self.hint(hint, packet);
+        }
+    }
+
     fn hint(&mut self, hint: Hint, packet: &Packet<'_>) {
         if self.ports.len() >= MOST_HINTS {
             return;
@@ -228,6 +238,7 @@ impl Flows {
 }
 
 impl Flow {
+    #[inline(always)]
     fn take(&mut self, from: usize, packet: &Packet<'_>) -> (Segment, Vec<Hint>) {
         self.times.0 = self.times.0.min(packet.at_ns);
         self.times.1 = self.times.1.max(packet.at_ns);

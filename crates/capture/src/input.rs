@@ -40,11 +40,12 @@ pub fn decompressed(raw: impl Read + Send + 'static) -> io::Result<Bytes> {
     let (prefix, rest) = prefix_of(raw)?;
     let is_gzip = prefix.starts_with(GZIP);
     let is_zstd = prefix.starts_with(ZSTD);
-    let whole = BufReader::with_capacity(PREFIX, Cursor::new(prefix).chain(rest));
+    let whole = Cursor::new(prefix).chain(rest);
+    let buffered = |whole| BufReader::with_capacity(PREFIX, whole);
     let plain: Bytes = if is_gzip {
-        Box::new(flate2::bufread::MultiGzDecoder::new(whole))
+        Box::new(flate2::bufread::MultiGzDecoder::new(buffered(whole)))
     } else if is_zstd {
-        Box::new(zstd::stream::read::Decoder::with_buffer(whole)?)
+        Box::new(zstd::stream::read::Decoder::with_buffer(buffered(whole))?)
     } else {
         return Ok(Box::new(whole));
     };

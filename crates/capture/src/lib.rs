@@ -23,6 +23,7 @@ mod input;
 mod link;
 mod manifests;
 mod matching;
+mod numbers;
 mod packet;
 mod pair;
 mod path_course;

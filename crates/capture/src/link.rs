@@ -56,6 +56,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u16> {
 }
 
 /// The first IP packet of a frame. `None` if there is none, as in ARP.
+#[inline]
 pub fn network(link: LinkType, frame: &[u8]) -> Option<Network<'_>> {
     let (protocol, at) = match link {
         LinkType::Ethernet => (word(frame, 12)?, 14),
@@ -68,6 +69,10 @@ pub fn network(link: LinkType, frame: &[u8]) -> Option<Network<'_>> {
             (of_ppp(word(frame, at)?)?, at + 2)
         }
     };
+    // Nearly all frames have IP at once.
+    if matches!(protocol, IPV4 | IPV6) {
+        return Some(Network { bytes: frame.get(at..)?, below: at });
+    }
     descend(frame, protocol, at)
 }
 

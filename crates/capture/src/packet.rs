@@ -4,7 +4,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::net::Ipv6Addr;
 
-use etherparse::{Ipv4HeaderSlice, Ipv6HeaderSlice, TcpHeaderSlice, UdpHeaderSlice};
+use etherparse::Ipv6HeaderSlice;
 
 use crate::hash::mix;
 use crate::link::{LinkType, Network, inner_ethernet, inner_of_gre, network};
@@ -179,7 +179,18 @@ struct Ip<'a> {
     rest: &'a [u8],
 }
 
+/// The transport header above IP.
+struct Above<'a> {
+    /// The sender's and the receiver's; 0 where there are none.
+    ports: (u16, u16),
+    transport: PacketTransport<'a>,
+    /// Bytes of the header.
+    header: usize,
+}
+
 /// Reads a frame down to its innermost IP packet: tunnels are looked through. `None` if there is no IP packet.
+// Into its callers: a packet is long, and would be copied.
+#[inline(always)]
 pub fn parse<'a>(
     link: LinkType,
     frame: &'a [u8],
@@ -191,10 +202,26 @@ pub fn parse<'a>(
     let mut left = (original as usize).saturating_sub(inner.below);
     for _ in 0..DEEPEST {
         let ip = ip(inner.bytes, left)?;
-        let mut packet = transport(&ip);
-        let Some(next) = tunnelled(&ip, &packet) else {
-            (packet.interface, packet.at_ns, packet.frame_bytes) = (interface, at_ns, original);
-            return Some(packet);
+        let above = above(&ip);
+        let Some(next) = tunnelled(&ip, &above) else {
+            // Built once, at its place: it is long.
+            return Some(Packet {
+                at_ns,
+                interface,
+                source: End { address: ip.source, port: above.ports.0 },
+                destination: End { address: ip.destination, port: above.ports.1 },
+                protocol: ip.protocol,
+                ip_bytes: ip.ip_bytes,
+                frame_bytes: original,
+                identification: ip.identification,
+                fragment_offset: ip.fragment_offset,
+                more_fragments: ip.more_fragments,
+                ecn: ip.ecn,
+                ttl: ip.ttl,
+                transport: above.transport,
+                payload_bytes: (ip.ip_bytes - ip.header as u32).saturating_sub(above.header as u32),
+                payload: ip.rest.get(above.header..).unwrap_or_default(),
+            });
         };
         // Bytes on the wire behind the tunnel's headers.
         left = (ip.ip_bytes as usize - ip.header).saturating_sub(next.below);
@@ -204,16 +231,16 @@ pub fn parse<'a>(
 }
 
 /// The packet inside a tunnel, if this is one; `below` then counts from the outer IP payload.
-fn tunnelled<'a>(ip: &Ip<'a>, packet: &Packet<'a>) -> Option<Network<'a>> {
-    if ip.fragment_offset > 0 || ip.more_fragments {
+#[inline]
+fn tunnelled<'a>(ip: &Ip<'a>, above: &Above<'a>) -> Option<Network<'a>> {
+    if ip.protocol == protocol::TCP || ip.fragment_offset > 0 || ip.more_fragments {
         return None;
     }
     match ip.protocol {
         protocol::GRE => inner_of_gre(ip.rest, 0),
         inner if IP_IN_IP.contains(&inner) => Some(Network { bytes: ip.rest, below: 0 }),
         protocol::UDP
-            if VXLAN_PORTS.contains(&packet.destination.port)
-                && packet.payload.first() == Some(&VXLAN_FLAGS) =>
+            if VXLAN_PORTS.contains(&above.ports.1) && ip.rest.get(above.header) == Some(&VXLAN_FLAGS) =>
         {
             inner_ethernet(ip.rest, 16)
         }
@@ -221,6 +248,7 @@ fn tunnelled<'a>(ip: &Ip<'a>, packet: &Packet<'a>) -> Option<Network<'a>> {
     }
 }
 
+#[inline]
 fn ip(bytes: &[u8], on_wire: usize) -> Option<Ip<'_>> {
     match bytes.first()? >> 4 {
         4 => ipv4(bytes, on_wire),
@@ -231,24 +259,30 @@ fn ip(bytes: &[u8], on_wire: usize) -> Option<Ip<'_>> {
 
 #[inline]
 fn ipv4(bytes: &[u8], on_wire: usize) -> Option<Ip<'_>> {
-    let header = Ipv4HeaderSlice::from_slice(bytes).ok()?;
-    let length = header.slice().len();
+    let head: &[u8; 20] = bytes.first_chunk()?;
+    let length = usize::from(head[0] & 15) * 4;
+    if length < head.len() || length > bytes.len() {
+        return None;
+    }
+    let half = |at: usize| u16::from_be_bytes([head[at], head[at + 1]]);
+    let address = |at: usize| Address::v4([head[at], head[at + 1], head[at + 2], head[at + 3]]);
     // A capture before segmentation offload may have 0 here: the frame's length then counts.
-    let total = match usize::from(header.total_len()) {
+    let total = match usize::from(half(2)) {
         0 => on_wire,
         total => total,
     };
     let total = total.max(length);
+    let fragment = half(6);
     Some(Ip {
-        source: Address::v4(header.source()),
-        destination: Address::v4(header.destination()),
-        protocol: header.protocol().0,
+        source: address(12),
+        destination: address(16),
+        protocol: head[9],
         ip_bytes: total as u32,
-        identification: Some(u32::from(header.identification())),
-        fragment_offset: header.fragments_offset().value() * 8,
-        more_fragments: header.more_fragments(),
-        ecn: header.ecn().value(),
-        ttl: header.ttl(),
+        identification: Some(u32::from(half(4))),
+        fragment_offset: (fragment & 0x1fff) * 8,
+        more_fragments: fragment & 0x2000 != 0,
+        ecn: head[1] & 3,
+        ttl: head[8],
         header: length,
         rest: &bytes[length..total.min(bytes.len())],
     })
@@ -302,75 +336,39 @@ fn ipv6(bytes: &[u8], on_wire: usize) -> Option<Ip<'_>> {
 }
 
 #[inline]
-fn transport<'a>(ip: &Ip<'a>) -> Packet<'a> {
-    let (source, destination) = (ip.source, ip.destination);
-    let above = ip.ip_bytes - ip.header as u32;
-    let mut packet = Packet {
-        at_ns: 0,
-        interface: 0,
-        source: End { address: source, port: 0 },
-        destination: End { address: destination, port: 0 },
-        protocol: ip.protocol,
-        ip_bytes: ip.ip_bytes,
-        frame_bytes: 0,
-        identification: ip.identification,
-        fragment_offset: ip.fragment_offset,
-        more_fragments: ip.more_fragments,
-        ecn: ip.ecn,
-        ttl: ip.ttl,
-        transport: PacketTransport::Other,
-        payload_bytes: above,
-        payload: ip.rest,
-    };
-    if ip.fragment_offset > 0 || !matches!(ip.protocol, protocol::TCP | protocol::UDP) {
-        return packet;
+fn above<'a>(ip: &Ip<'a>) -> Above<'a> {
+    const UDP_BYTES: usize = 8;
+    let mut found = Above { ports: (0, 0), transport: PacketTransport::Other, header: 0 };
+    let is_tcp = ip.protocol == protocol::TCP;
+    if ip.fragment_offset > 0 || !is_tcp && ip.protocol != protocol::UDP {
+        return found;
     }
     if let Some(&[a, b, c, d]) = ip.rest.first_chunk() {
-        packet.source.port = u16::from_be_bytes([a, b]);
-        packet.destination.port = u16::from_be_bytes([c, d]);
+        found.ports = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
     }
-    let header = if ip.protocol == protocol::UDP {
-        if UdpHeaderSlice::from_slice(ip.rest).is_err() {
-            return packet;
-        }
-        packet.transport = PacketTransport::Udp;
-        8
-    } else {
-        let Some((tcp, header)) = tcp(ip.rest) else { return packet };
-        packet.transport = PacketTransport::Tcp(tcp);
-        header
-    };
-    packet.payload_bytes = above.saturating_sub(header as u32);
-    packet.payload = ip.rest.get(header..).unwrap_or_default();
-    packet
+    if !is_tcp && ip.rest.len() >= UDP_BYTES {
+        (found.transport, found.header) = (PacketTransport::Udp, UDP_BYTES);
+    }
+    if is_tcp && let Some((tcp, header)) = tcp(ip.rest) {
+        (found.transport, found.header) = (PacketTransport::Tcp(tcp), header);
+    }
+    found
 }
 
 /// A TCP header with its whole length. Options that a short snapshot cut off are left out.
 #[inline]
 fn tcp(bytes: &[u8]) -> Option<(Tcp<'_>, usize)> {
-    const FIXED: usize = 20;
-    if let Ok(header) = TcpHeaderSlice::from_slice(bytes) {
-        let length = header.slice().len();
-        let tcp = Tcp {
-            seq: header.sequence_number(),
-            ack: header.acknowledgment_number(),
-            flags: header.slice()[13],
-            window: header.window_size(),
-            options: &bytes[FIXED..length],
-        };
-        return Some((tcp, length));
-    }
-    let fixed = bytes.get(..FIXED)?;
+    let fixed: &[u8; 20] = bytes.first_chunk()?;
     let length = usize::from(fixed[12] >> 4) * 4;
-    if length < FIXED {
+    if length < fixed.len() {
         return None;
     }
     let tcp = Tcp {
-        seq: u32::from_be_bytes(*fixed[4..].first_chunk()?),
-        ack: u32::from_be_bytes(*fixed[8..].first_chunk()?),
+        seq: u32::from_be_bytes([fixed[4], fixed[5], fixed[6], fixed[7]]),
+        ack: u32::from_be_bytes([fixed[8], fixed[9], fixed[10], fixed[11]]),
         flags: fixed[13],
-        window: u16::from_be_bytes(*fixed[14..].first_chunk()?),
-        options: bytes.get(FIXED..length.min(bytes.len())).unwrap_or_default(),
+        window: u16::from_be_bytes([fixed[14], fixed[15]]),
+        options: bytes.get(fixed.len()..length.min(bytes.len())).unwrap_or_default(),
     };
     Some((tcp, length))
 }

@@ -165,28 +165,18 @@ impl CaptureReader {
         if self.ending.is_some() {
             return None;
         }
+        if let Some((place, size)) = self.whole_packet() {
+            self.pending += size;
+            return Some(self.frame(place));
+        }
         loop {
-            let step = match self.whole_packet() {
-                Some((place, size)) => {
-                    self.pending += size;
-                    Step::Packet(place)
-                }
-                None => {
-                    if self.pending > 0 {
-                        self.reader.consume(self.pending);
-                        self.position += self.pending as u64;
-                        self.pending = 0;
-                    }
-                    self.step()
-                }
-            };
-            match step {
-                Step::Packet(place) => {
-                    let Place { interface, at_ns, original, from, length } = place;
-                    let link = self.links.get(interface as usize).copied().flatten();
-                    let data = self.reader.data().get(from..from + length).unwrap_or_default();
-                    return Some(CapturedFrame { interface, link, at_ns, original, data });
-                }
+            if self.pending > 0 {
+                self.reader.consume(self.pending);
+                self.position += self.pending as u64;
+                self.pending = 0;
+            }
+            match self.step() {
+                Step::Packet(place) => return Some(self.frame(place)),
                 Step::Other => {}
                 Step::End(ending) => {
                     self.ending = Some(ending);
@@ -200,6 +190,14 @@ impl CaptureReader {
                 }
             }
         }
+    }
+
+    #[inline]
+    fn frame(&self, place: Place) -> CapturedFrame<'_> {
+        let Place { interface, at_ns, original, from, length } = place;
+        let link = self.links.get(interface as usize).copied().flatten();
+        let data = self.reader.data().get(from..from + length).unwrap_or_default();
+        CapturedFrame { interface, link, at_ns, original, data }
     }
 
     /// The next block, if it is a packet and the buffer has all of it: nearly all blocks are. Anything else, and any doubt

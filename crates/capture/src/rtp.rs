@@ -115,12 +115,39 @@ fn static_rate(payload_type: u8) -> Option<u32> {
     })
 }
 
-/// Interarrival jitter at one clock rate (RFC 3550 section 6.4.1).
-#[derive(Clone, Copy, Debug, Default)]
-struct Jitter {
-    now: f64,
-    sum: f64,
-    most: f64,
+/// Interarrival jitter at N clock rates (RFC 3550 section 6.4.1), in s. Arrays by kind, so that rates are computed together.
+#[derive(Clone, Debug)]
+struct Jitter<const N: usize> {
+    now: [f64; N],
+    sum: [f64; N],
+    most: [f64; N],
+}
+
+impl<const N: usize> Jitter<N> {
+    const NONE: Self = Jitter { now: [0.0; N], sum: [0.0; N], most: [0.0; N] };
+
+    /// Takes the time between two arrivals and between their stamps; `units_s` has the length of a unit at each rate.
+    #[inline]
+    fn take(&mut self, apart_s: f64, units: f64, units_s: &[f64; N]) {
+        for (at, unit_s) in units_s.iter().enumerate() {
+            let difference = (apart_s - units * unit_s).abs();
+            let now = self.now[at] + (difference - self.now[at]) / 16.0;
+            self.now[at] = now;
+            self.sum[at] += now;
+            self.most[at] = if now > self.most[at] { now } else { self.most[at] };
+        }
+    }
+
+    fn at(&self, at: usize) -> (f64, f64, f64) {
+        (self.sum[at], self.most[at], self.now[at])
+    }
+}
+
+/// Jitter at the rate that is known, or at all that are in use.
+#[derive(Clone, Debug)]
+enum Jitters {
+    Told(Jitter<1>),
+    Any(Box<Jitter<{ RATES.len() }>>),
 }
 
 /// One source of RTP in one direction of a flow.
@@ -146,7 +173,7 @@ pub struct RtpSource {
     pub times: (i64, i64),
     last: Option<(i64, u32)>,
     told_rate: Option<u32>,
-    jitters: Vec<Jitter>,
+    jitters: Jitters,
     jittered: u64,
     /// Clock: time and stamps since the last silence, and their sums of earlier spans.
     span: (i64, u32),
@@ -158,7 +185,10 @@ impl RtpSource {
     /// Starts with its first packet. `told_rate` is the clock rate from signalling.
     pub fn new(header: &RtpHeader, at_ns: i64, bytes: u32, told_rate: Option<u32>) -> Self {
         let told_rate = told_rate.or_else(|| static_rate(header.payload_type));
-        let jitters = vec![Jitter::default(); if told_rate.is_some() { 1 } else { RATES.len() }];
+        let jitters = match told_rate {
+            Some(_) => Jitters::Told(Jitter::NONE),
+            None => Jitters::Any(Box::new(Jitter::NONE)),
+        };
         RtpSource {
             ssrc: header.ssrc,
             payload_type: header.payload_type,
@@ -223,13 +253,10 @@ impl RtpSource {
         }
         self.jittered += 1;
         let (apart_s, units) = (apart_ns as f64 / 1e9, f64::from(units));
-        let told = self.told_rate.map(|rate| [1.0 / f64::from(rate)]);
-        let units_s = told.as_ref().map_or(&UNITS_S[..], |unit| &unit[..]);
-        for (jitter, unit_s) in self.jitters.iter_mut().zip(units_s) {
-            let difference = (apart_s - units * unit_s).abs();
-            jitter.now += (difference - jitter.now) / 16.0;
-            jitter.sum += jitter.now;
-            jitter.most = jitter.most.max(jitter.now);
+        match (&mut self.jitters, self.told_rate) {
+            (Jitters::Told(jitter), Some(rate)) => jitter.take(apart_s, units, &[1.0 / f64::from(rate)]),
+            (Jitters::Any(jitter), _) => jitter.take(apart_s, units, &UNITS_S),
+            (Jitters::Told(_), None) => {}
         }
     }
 
@@ -261,9 +288,11 @@ impl RtpSource {
     /// Mean, largest and last interarrival jitter in s; `None` without a clock rate or a second packet.
     pub fn jitter_s(&self, told: Option<u32>) -> Option<(f64, f64, f64)> {
         let rate = self.clock_rate(told)?;
-        let at = if self.told_rate.is_some() { 0 } else { RATES.iter().position(|&one| one == rate)? };
-        let jitter = self.jitters.get(at)?;
-        (self.jittered > 0).then(|| (jitter.sum / self.jittered as f64, jitter.most, jitter.now))
+        let (sum, most, now) = match &self.jitters {
+            Jitters::Told(jitter) => jitter.at(0),
+            Jitters::Any(jitter) => jitter.at(RATES.iter().position(|&one| one == rate)?),
+        };
+        (self.jittered > 0).then(|| (sum / self.jittered as f64, most, now))
     }
 
     /// Whether `other` has packets within this stream's time.

@@ -187,7 +187,17 @@ pub struct Options {
 
 impl Options {
     /// Reads them as far as they are whole.
-    pub fn read(mut bytes: &[u8]) -> Options {
+    #[inline]
+    pub fn read(bytes: &[u8]) -> Options {
+        // Two fillers and time stamps, as nearly all segments have them (RFC 7323 appendix A).
+        if let [1, 1, 8, 10, a, b, c, d, e, f, g, h] = *bytes {
+            let stamps = (u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h]));
+            return Options { stamps: Some(stamps), ..Options::default() };
+        }
+        Options::read_any(bytes)
+    }
+
+    fn read_any(mut bytes: &[u8]) -> Options {
         let mut found = Options::default();
         while let [kind, rest @ ..] = bytes {
             match kind {
@@ -523,15 +533,12 @@ impl Connection {
         let other = &mut self.ends[1 - from];
         if let Some((low, high)) = options.sack[0] {
             // RFC 2883 section 4: the first block reports a duplicate below the acknowledgement, or within the second.
+            let is_below = before(low, tcp.ack) && !before(tcp.ack, high);
             let is_within = options.sack[1].is_some_and(|(a, b)| !before(low, a) && !before(b, high));
-            if before(low, tcp.ack) && !before(tcp.ack, high) || is_within {
-                other.spurious += 1;
+            other.spurious += u64::from(is_below || is_within);
+            for (low, high) in options.sack.into_iter().flatten().skip(usize::from(is_below)) {
+                other.received(low, high, packet.at_ns);
             }
-        }
-        let is_duplicate_report =
-            options.sack[0].is_some_and(|(low, high)| before(low, tcp.ack) && !before(tcp.ack, high));
-        for (low, high) in options.sack.into_iter().flatten().skip(usize::from(is_duplicate_report)) {
-            other.received(low, high, packet.at_ns);
         }
         other.acknowledged(tcp.ack, packet.at_ns);
         if let (Some(recover), Some(acked)) = (self.recover[1 - from], other.acked)
