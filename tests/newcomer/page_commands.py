@@ -165,6 +165,13 @@ COMMANDS: dict[str, How] = {
     # contribution
     "streamgauge latency-table srt --loss 1%,5% --rtt 50ms,100ms --repeat 2 --report latency.html": HERE,
     "streamgauge run contribution/srt-overhead --mode sim": HERE,
+    "streamgauge run today/srt --mode emu": How("never", "real trials for some minutes"),
+    "streamgauge run today/contribution --mode emu --machine virtual": VIRTUAL,
+    "streamgauge systems srt-libsrt": HERE,
+    "streamgauge crosscheck contribution --against sim --case 'srt-libsrt/0*'": How("never", A_MINUTE),
+    "streamgauge crosscheck contribution --machine virtual --docs docs/fidelity-contribution.md": How(
+        "never", "takes an hour"
+    ),
     "streamgauge systems srt": HERE,
     # realvideo
     "streamgauge run realvideo/head2head-75 --mode sim --repeat 8": How(status=1),

@@ -20,6 +20,8 @@ from streamgauge.cli.status import INTERRUPTED, STATUS
 from streamgauge.crosscheck import ABR, TCP, CrosscheckRequest, crosscheck
 from streamgauge.crosscheck.abr.page import PAGE as ABR_PAGE
 from streamgauge.crosscheck.compared import CrosscheckMatter
+from streamgauge.crosscheck.contribution import contribution_matter
+from streamgauge.crosscheck.contribution.page import PAGE as CONTRIBUTION_PAGE
 from streamgauge.crosscheck.joined import joined, load_document
 from streamgauge.crosscheck.page import PAGE as TCP_PAGE
 from streamgauge.crosscheck.stored import real_trials
@@ -37,8 +39,13 @@ _STYLE = {
     "unexplained": "red",
     "different": "red",
 }
-_PAGES = {"tcp": TCP_PAGE, "abr": ABR_PAGE, "systems": SYSTEMS_PAGE}
-_FILES = {"tcp": "crosscheck.json", "abr": "crosscheck-abr.json", "systems": "crosscheck-systems.json"}
+_PAGES = {"tcp": TCP_PAGE, "abr": ABR_PAGE, "systems": SYSTEMS_PAGE, "contribution": CONTRIBUTION_PAGE}
+_FILES = {
+    "tcp": "crosscheck.json",
+    "abr": "crosscheck-abr.json",
+    "systems": "crosscheck-systems.json",
+    "contribution": "crosscheck-contribution.json",
+}
 _DIGITS = 3
 
 
@@ -58,7 +65,8 @@ def asked_of(
     if what != "systems":
         if named:
             raise ScenarioError(f"{named[0]}: it is of crosscheck systems; leave it out of crosscheck {what}")
-        return {"tcp": TCP, "abr": ABR}[what], list(patterns)
+        matters = {"tcp": TCP, "abr": ABR, "contribution": contribution_matter()}
+        return matters[what], list(patterns)
     if named and patterns:
         raise ScenarioError(f"{named[0]}: it does not go with --case; leave one of them out")
     matter = systems_matter(conditions or CONDITIONS)

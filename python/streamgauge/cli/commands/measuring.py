@@ -76,10 +76,10 @@ def _calibrate(
 
 def _crosscheck(
     what: Annotated[
-        Literal["tcp", "abr", "systems"],
+        Literal["tcp", "abr", "systems", "contribution"],
         typer.Argument(
-            metavar="tcp|abr|systems",
-            help="tcp: congestion controls; abr: players of adaptive bit rate; systems: each of ours.",
+            metavar="tcp|abr|systems|contribution",
+            help="tcp: congestion controls; abr: players; systems: ours; contribution: programs of others.",
         ),
     ],
     quick: Annotated[
@@ -170,7 +170,8 @@ def _crosscheck(
 
     [b]tcp[/b] compares loss, RTT, window, shares and completion times (docs/fidelity.md). [b]abr[/b] compares
     levels, stalls and start-up of dash.js, hls.js and Shaka (docs/fidelity-abr.md). [b]systems[/b] compares
-    our systems on real sockets (docs/fidelity-systems.md).
+    our systems on real sockets (docs/fidelity-systems.md), and for libsrt's and librist's programs
+    (docs/fidelity-contribution.md).
 
     Exit status: 0 equivalent, 1 unexplained differences or an accepted error, 2 undecided.
 
@@ -189,6 +190,8 @@ def _crosscheck(
       streamgauge crosscheck abr --real runs/crosscheck/crosscheck-abr.json
 
       streamgauge crosscheck systems --systems rtp,darwin --conditions 3
+
+      streamgauge crosscheck contribution --machine virtual --case 'srt-libsrt/0*'
     """
     from streamgauge.campaign import EmuSettings
     from streamgauge.cli.crosschecking import asked_of, crosscheck_command
