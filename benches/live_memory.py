@@ -2,7 +2,8 @@
 
 A command behind `streamgauge link --live` receives all the time. A reader takes every sample, and changes the
 rate once a second. Each half minute a line has the resident memory of the launcher with its page, and of the
-emulator. The exit status is 1 if one of them has grown by more than `--most` MB from a third of the time on.
+emulator. The exit status is 1 if one of them has grown by more than `--most` MB from eleven minutes on,
+when the page's memory is full, or from half of a shorter time.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ RECEIVES = (
     "while time.monotonic() < until: p.recv(65536)\n"
 )
 EVERY_S = 30
+FULL_S = 660
+"""The page keeps ten minutes of samples: until then its memory grows."""
 
 
 def resident_mb(pid: int) -> float:
@@ -100,7 +103,7 @@ def main() -> int:
             number += 1
             time.sleep(1)
         status = link.wait(timeout=120)
-    later = [row for row in rows if row[0] >= lasts_s / 3]
+    later = [row for row in rows if row[0] >= min(FULL_S, lasts_s / 2)]
     grown = [max(row[place] for row in later) - later[0][place] for place in (1, 2)]
     print(f"grown from {later[0][0]:.0f} s on: launcher {grown[0]:.1f} MB, emulator {grown[1]:.1f} MB")
     return int(status != 0 or max(grown) > asked.most)
