@@ -9,7 +9,7 @@ import os
 import stat
 from pathlib import Path
 
-__all__ = ["UnfitInputError", "read_bytes", "read_input"]
+__all__ = ["UnfitInputError", "check_file", "read_bytes", "read_input"]
 
 _KINDS = {
     stat.S_IFIFO: "a pipe",
@@ -21,6 +21,21 @@ _KINDS = {
 
 class UnfitInputError(Exception):
     """A file that cannot be input; the text completes a sentence that begins with its name."""
+
+
+def check_file(path: Path) -> None:
+    """Raises UnfitInputError for a pipe, a socket or a device, which a reader by name would wait for or never
+    finish. A missing file, a folder and one that may not be read are left to the reader."""
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        return
+    _check_kind(found)
+
+
+def _check_kind(found: os.stat_result) -> None:
+    if (kind := _KINDS.get(stat.S_IFMT(found.st_mode))) is not None:
+        raise UnfitInputError(f"is {kind}; expected a file")
 
 
 def read_input(path: Path, largest: int) -> str:
@@ -38,9 +53,7 @@ def read_bytes(path: Path, largest: int) -> bytes:
     # A pipe without a writer must not delay the opening.
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
     with open(descriptor, "rb") as source:  # noqa: PTH123
-        found = os.fstat(descriptor)
-        if (kind := _KINDS.get(stat.S_IFMT(found.st_mode))) is not None:
-            raise UnfitInputError(f"is {kind}; expected a file")
+        _check_kind(os.fstat(descriptor))
         data = source.read(largest + 1)
     if len(data) > largest:
         raise UnfitInputError(f"has more than {largest / 1e6:g} MB")

@@ -68,7 +68,7 @@ class Index:
 
     def __enter__(self) -> Self:
         file = self._out / FILE
-        if file.exists():
+        if file.is_file():
             try:
                 self._file = self._open()
             except sqlite3.OperationalError:  # another campaign is at it
@@ -168,6 +168,8 @@ class Index:
 def listed_but_gone(file: Path) -> list[Path]:
     """Returns the trials that an index lists and that are not in its folder; none of an index that cannot be
     read."""
+    if not file.is_file():
+        return []
     try:
         with contextlib.closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as index:
             rows = index.execute("select place from trials order by place").fetchall()

@@ -23,6 +23,7 @@ from streamgauge.campaign.layout import sweep
 from streamgauge.claims.dimension import CANONICAL_UNITS, NUMBER
 from streamgauge.claims.names import METRICS, is_event, is_known, named
 from streamgauge.errors import RecordError
+from streamgauge.input_files import UnfitInputError, check_file
 from streamgauge.metrics.frame import FlowInfo, StageInfo
 from streamgauge.metrics.grid import Floats, Grid
 from streamgauge.metrics.result import VERSION, FlowMetrics, Measured, Series, StageMetrics, TrialMetrics
@@ -101,8 +102,8 @@ def long_form(where: Path | str | Iterable[Path | str]) -> pl.LazyFrame:
     """
     folders = [Path(one) for one in ([where] if isinstance(where, Path | str) else where)]
     found = [one for folder in folders for one in ([folder] if (folder / TRIAL).exists() else sweep(folder))]
-    files = [one / FILE for one in found if (one / FILE).exists()]
-    older = [one for one in found if not (one / FILE).exists() and (one / stored_json.FILE).exists()]
+    files = [one / FILE for one in found if (one / FILE).is_file()]
+    older = [one for one in found if not (one / FILE).is_file() and (one / stored_json.FILE).exists()]
     parts = []
     if files:
         scanned = pl.scan_parquet(
@@ -304,9 +305,10 @@ def _scalars_in(data: Mapping[str, Any]) -> dict[str, float | None]:
 def _read(directory: Path) -> tuple[TrialMetrics, Mapping[str, Any]] | None:
     """Returns a trial's metrics, and the ``measure`` that they were made by; None if they are damaged."""
     try:
+        check_file(directory / FILE)
         text, rows, found = _native.read_metrics(directory / FILE)
         about = json.loads(text)
-    except (OSError, ValueError, RecursionError, RecordError):
+    except (OSError, ValueError, RecursionError, RecordError, UnfitInputError):
         return stored_json.read(directory / stored_json.FILE)
     try:
         return _metrics_in(about, rows, list(found))

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from streamgauge.input_files import UnfitInputError, read_input
 from streamgauge.metrics.frame import FlowInfo, StageInfo
 from streamgauge.metrics.grid import Floats, Grid
 from streamgauge.metrics.result import FlowMetrics, Series, StageMetrics, TrialMetrics
@@ -19,6 +20,7 @@ __all__ = ["FILE", "SCHEMA", "read"]
 
 SCHEMA = "streamgauge.metrics/6"
 FILE = "metrics.json"
+_LARGEST_BYTES = 1_000_000_000
 DAMAGE = (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError)
 """Raised where a file of metrics has another form than its reader expects."""
 _SERIES = ("numerator", "denominator", "low", "high")
@@ -31,8 +33,8 @@ def read(file: Path) -> tuple[TrialMetrics, Mapping[str, Any]] | None:
     Arrays are little-endian float64 in base64, once each; a series names its four.
     """
     try:
-        return _metrics_in(json.loads(file.read_text(encoding="utf-8")))
-    except (OSError, *DAMAGE):
+        return _metrics_in(json.loads(read_input(file, _LARGEST_BYTES)))
+    except (OSError, UnfitInputError, *DAMAGE):
         return None
 
 

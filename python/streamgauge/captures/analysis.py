@@ -13,6 +13,7 @@ from streamgauge.captures.answer import answer_of
 from streamgauge.captures.playing import adaptive_streams
 from streamgauge.captures.qlogs import beside_packets
 from streamgauge.errors import CaptureFileError
+from streamgauge.input_files import UnfitInputError, check_file
 
 __all__ = ["SCHEMA", "AnalysisRequest", "analyse"]
 
@@ -112,6 +113,8 @@ def _recorded(request: AnalysisRequest, one: Place, other: Place, out: Path) -> 
 
 def _places(files: Sequence[Path]) -> list[Place]:
     """The captures with their interfaces: one file with interfaces at two places is two captures."""
+    for file in files:
+        _check_kind(file)
     if str(files[0]) != STANDARD_INPUT and len(files) == 1:
         survey = json.loads(_native.survey_capture(files[0]))
         if survey["places"] is not None:
@@ -123,6 +126,15 @@ def _places(files: Sequence[Path]) -> list[Place]:
             "-: standard input can be read once, and matching needs two passes; use a file."
         )
     return [(file, None) for file in files]
+
+
+def _check_kind(file: Path) -> None:
+    if str(file) == STANDARD_INPUT:
+        return
+    try:
+        check_file(file)
+    except UnfitInputError as error:
+        raise CaptureFileError(f"{file}: {error}. A stream is read from standard input: -.") from None
 
 
 def _chosen(flows: Sequence[Mapping[str, Any]], text: str | None, file: Path) -> list[Mapping[str, Any]]:

@@ -18,11 +18,13 @@ from streamgauge.compare.judging import with_harm
 from streamgauge.compare.origin import TrialsOrigin
 from streamgauge.documents import write_whole
 from streamgauge.errors import RecordError, ScenarioError
+from streamgauge.input_files import UnfitInputError, read_input
 from streamgauge.scenario.recorded import in_todays_words
 
 __all__ = ["SCHEMA", "load_baseline", "save_baseline"]
 
 SCHEMA = "streamgauge.baseline/1"
+_LARGEST_BYTES = 256_000_000
 _REMEDY = "save it again with 'streamgauge compare ... --save-baseline FILE'"
 
 
@@ -117,12 +119,16 @@ def load_baseline(file: Path, *, label: str = "baseline") -> list[SubjectTrials]
             damaged, without a trial.
     """
     try:
-        text = file.read_text(encoding="utf-8")
+        text = read_input(file, _LARGEST_BYTES)
+    except UnfitInputError as error:
+        raise RecordError(f"{file}: {error}; {_REMEDY}.") from None
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else "not text"
         raise RecordError(f"{file}: no baseline can be read ({why}); {_REMEDY}.") from error
     try:
         data = json.loads(text)
+    except RecursionError:
+        raise RecordError(f"{file}: nested too deeply; {_REMEDY}.") from None
     except ValueError as error:
         raise RecordError(f"{file}: not JSON ({error}); {_REMEDY}.") from error
     found = data.get("schema") if isinstance(data, dict) else None

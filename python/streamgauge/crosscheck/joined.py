@@ -12,8 +12,11 @@ from streamgauge.crosscheck.equivalence import LEAST_RUNS
 from streamgauge.crosscheck.rows import compare_as
 from streamgauge.crosscheck.run import overall
 from streamgauge.errors import ScenarioError
+from streamgauge.input_files import UnfitInputError, read_input
 
 __all__ = ["joined", "load_document", "machines_apart"]
+
+_LARGEST_BYTES = 256_000_000
 
 _OF_A_RUN: Final = (
     "date", "duration_s", "load_average", "cpus", "cpu", "kernel", "virtual_machine", "streamgauge",
@@ -28,7 +31,11 @@ def load_document(file: Path, schema: str, option: str = "--also") -> dict[str, 
         ScenarioError: for a file that is none, or of another crosscheck, or of trials that no page takes.
     """
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
+        found = json.loads(read_input(file, _LARGEST_BYTES))
+    except UnfitInputError as error:
+        raise ScenarioError(f"{option} {file}: {error}") from None
+    except RecursionError:
+        raise ScenarioError(f"{option} {file}: is nested too deeply") from None
     except OSError as error:
         raise ScenarioError(f"{option} {file}: {error.strerror}") from None
     except ValueError as error:

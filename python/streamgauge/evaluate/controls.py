@@ -8,8 +8,9 @@ from pathlib import Path
 
 from streamgauge.errors import CannotRunError, ScenarioError
 from streamgauge.evaluate.trials import flow_of
+from streamgauge.input_files import UnfitInputError
 from streamgauge.scenario.flow import Flow
-from streamgauge.scenario.functions import function_problems
+from streamgauge.scenario.functions import function_problems, top_names
 from streamgauge.scenario.values import nearest
 from streamgauge.systems.parameter import function_of
 from streamgauge.systems.registry import Mode
@@ -60,12 +61,13 @@ def _of_file(text: str) -> str:
 def _only_class(path: Path, text: str) -> str:
     """Returns the file's one class; its name need not be given then."""
     try:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        names = top_names(path, (ast.ClassDef,))
+    except UnfitInputError as error:
+        raise ScenarioError(f"{text} {error}", hint="name a file of Python") from None
     except OSError as error:
         raise ScenarioError(f"{text}: {error.strerror}", hint="give a file that is there") from None
-    except (SyntaxError, ValueError) as error:
+    except ValueError as error:
         raise ScenarioError(f"{text} is no Python: {error}", hint="mend it") from None
-    names = [node.name for node in tree.body if isinstance(node, ast.ClassDef)]
     if len(names) != 1:
         raise ScenarioError(
             f"{text} has {len(names) or 'no'} classes at its top", hint=f"name one, such as {text}:NAME"

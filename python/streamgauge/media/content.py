@@ -20,10 +20,12 @@ import numpy as np
 import numpy.typing as npt
 
 from streamgauge.errors import MediaError
+from streamgauge.input_files import UnfitInputError, read_input
 
 __all__ = ["ALIGNED_WITHIN_NS", "SCHEMA", "Content", "Encoding", "Frames", "Segment", "Track", "TrackKind"]
 
 SCHEMA = "streamgauge.content/1"
+_LARGEST_BYTES = 256_000_000
 ALIGNED_WITHIN_NS = 1_000_000
 """How far apart two key frames may be and still be of one time: a tick of a file's coarsest clock, 1 ms."""
 
@@ -405,7 +407,11 @@ class Content:
     def load(cls, file: Path) -> Content:
         """Reads a file of `save`. Raises MediaError with the file's name."""
         try:
-            data = json.loads(file.read_text(encoding="utf-8"))
+            data = json.loads(read_input(file, _LARGEST_BYTES))
+        except UnfitInputError as error:
+            raise MediaError(f"{file}: it {error}.") from None
+        except RecursionError:
+            raise MediaError(f"{file}: it is nested too deeply.") from None
         except OSError as error:
             raise MediaError(
                 f"{file}: {error.strerror}; name a file that `streamgauge ladder` wrote."

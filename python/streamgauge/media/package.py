@@ -19,6 +19,7 @@ from typing import Any, Literal
 import numpy as np
 
 from streamgauge.errors import MediaError
+from streamgauge.input_files import UnfitInputError, read_input
 from streamgauge.media.content import ALIGNED_WITHIN_NS, Content, Track
 from streamgauge.media.encode import ffmpeg_version, run_alone
 from streamgauge.media.ladder import DESCRIPTION
@@ -44,6 +45,7 @@ SEGMENT_INDEXES: tuple[SegmentIndex, ...] = ("number", "timeline")
 MANIFEST, PLAYLIST, PRESENTATION = "manifest.mpd", "master.m3u8", "presentation.json"
 """Files of a presentation: of DASH, of HLS, and the description of both."""
 SCHEMA = "streamgauge.presentation/1"
+_LARGEST_BYTES = 64_000_000
 SEGMENT_NS = 2_000_000_000
 """Requested length of segments for a file that is no ladder and has none of its own."""
 DATED_S = 1_577_836_800
@@ -92,11 +94,11 @@ class Presentation:
         """That of a folder. Raises MediaError."""
         file = folder / PRESENTATION
         try:
-            data = json.loads(file.read_text(encoding="utf-8"))
+            data = json.loads(read_input(file, _LARGEST_BYTES))
             rows = tuple(Representation(**one) for one in data["representations"])
             told = {key: data[key] for key in ("name", "duration_s", "segment_s", "index")}
             return cls(**told, representations=rows)
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, UnfitInputError, RecursionError, ValueError, KeyError, TypeError) as error:
             raise MediaError(
                 f"{file}: it cannot be read ({error}); name a folder that `streamgauge package` wrote."
             ) from None

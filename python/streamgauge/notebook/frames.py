@@ -143,7 +143,7 @@ def _has_table(trial: LoadedTrial) -> bool:
     """Returns whether its numbers are those of its ``metrics.parquet``: not where packets and events exist to
     replace an older version's measurements."""
     folder = trial.directory
-    if trial.held is not None or trial.damage is not None or folder is None or not (folder / FILE).exists():
+    if trial.held is not None or trial.damage is not None or folder is None or not (folder / FILE).is_file():
         return False
     if not all((folder / name).exists() for name in (PACKETS, EVENTS)):
         return True

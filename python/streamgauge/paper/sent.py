@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from streamgauge.campaign.stored import has_metrics
+from streamgauge.input_files import UnfitInputError, check_file
 from streamgauge.metrics.activity import own_packets
 from streamgauge.metrics.frame import DOWN, RETRANSMIT, prepare
 from streamgauge.metrics.grid import SECOND_NS, Floats, Ints, Mask
@@ -79,8 +80,9 @@ def sent_packets(directory: Path, flow: str) -> SentTimes | None:
 
 def _read(directory: Path) -> pl.DataFrame | None:
     try:
+        check_file(directory / FILE)
         table = pl.read_parquet(directory / FILE)
-    except (OSError, pl.exceptions.PolarsError):
+    except (OSError, UnfitInputError, pl.exceptions.PolarsError):
         return None
     return table if table.columns == list(_COLUMNS) else None
 

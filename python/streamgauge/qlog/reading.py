@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import math
 import zlib
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from streamgauge.errors import CaptureFileError
+from streamgauge.input_files import UnfitInputError, read_bytes
 
 __all__ = ["Qlog", "parse_qlog", "read_qlog"]
 
@@ -63,16 +65,17 @@ def read_qlog(file: Path) -> list[Qlog]:
         CaptureFileError: if it cannot be read or is no qlog.
     """
     try:
-        size = file.stat().st_size
-        data = file.read_bytes() if size <= LARGEST_BYTES else None
-        if data is not None and data[:2] == b"\x1f\x8b":
-            with gzip.open(file) as source:
+        data = read_bytes(file, LARGEST_BYTES)
+        if data[:2] == b"\x1f\x8b":
+            with gzip.open(io.BytesIO(data)) as source:
                 data = source.read(LARGEST_BYTES + 1)
+    except UnfitInputError as error:
+        raise CaptureFileError(f"{file}: {error}.") from None
     except OSError as error:
         raise CaptureFileError(f"{file}: cannot be read: {error.strerror or error}.") from None
     except (EOFError, zlib.error):
         raise CaptureFileError(f"{file}: the gzip data is damaged; fetch it anew.") from None
-    if data is None or len(data) > LARGEST_BYTES:
+    if len(data) > LARGEST_BYTES:
         raise CaptureFileError(f"{file}: it has more than {LARGEST_BYTES // 10**6} MB; cut it in parts.")
     return parse_qlog(data, str(file))
 

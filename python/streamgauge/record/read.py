@@ -15,6 +15,7 @@ import polars as pl
 
 from streamgauge import _native
 from streamgauge.errors import RecordError
+from streamgauge.input_files import UnfitInputError, check_file
 from streamgauge.record.header import read_object, read_trial
 from streamgauge.record.schema import (
     EVENTS,
@@ -62,6 +63,7 @@ class Record:
         check_version(directory / TRIAL, trial.get("schema"), KNOWN[TRIAL])
         for name, key in ((PACKETS, "packets_digest"), (EVENTS, "events_digest")):
             if name in trial.get("kept", ()):
+                _check_kind(directory / name)
                 _check(directory / name, trial.get(key))
         return cls(directory, trial)
 
@@ -161,6 +163,7 @@ class Record:
         Raises:
             RecordError: if the file is missing or damaged.
         """
+        _check_kind(path)
         footer = _footer(path)
         legend = json.loads(footer["legend"])
         names: dict[str, list[str]] = {
@@ -218,6 +221,7 @@ class Record:
         if name not in self.trial["kept"]:
             keep = name.removesuffix(".parquet")
             raise RecordError(f"{self.directory / name}: not kept; run the trial again with --keep {keep}.")
+        _check_kind(self.directory / name)
         return self.directory / name
 
 
@@ -268,6 +272,14 @@ def _units(said: Sequence[Saying]) -> dict[tuple[str, str | None], tuple[str, ..
 
 def _damaged(path: Path, what: str) -> RecordError:
     return RecordError(f"{path}: damaged: {what}; run the trial again or fetch the record anew.")
+
+
+def _check_kind(path: Path) -> None:
+    """Readers of Parquet open a file by its name. Raises RecordError for a pipe or a device."""
+    try:
+        check_file(path)
+    except UnfitInputError as error:
+        raise RecordError(f"{path}: {error}.") from None
 
 
 def _read_table(path: Path) -> pl.DataFrame:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from streamgauge.errors import RecordError
+from streamgauge.input_files import UnfitInputError, check_file
 from streamgauge.record.schema import METRICS_FILE, OLD_METRICS, PROVENANCE, TRIAL
 
 __all__ = ["FILES", "SEAL", "check_seal", "check_verdict", "file_digests", "is_intact", "seal_of", "text_of"]
@@ -121,8 +122,11 @@ def _is_number(value: object) -> bool:
 
 def _digest(file: Path) -> str:
     try:
+        check_file(file)
         with file.open("rb") as source:
             return f"sha256:{hashlib.file_digest(source, 'sha256').hexdigest()}"
+    except UnfitInputError as error:
+        raise RecordError(f"{file}: {error}.") from None
     except FileNotFoundError:
         raise _damaged(file, f"missing, and {TRIAL} has its digest") from None
     except OSError as error:

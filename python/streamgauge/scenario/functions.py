@@ -6,16 +6,18 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+from streamgauge.input_files import UnfitInputError, read_bytes
 from streamgauge.scenario.flow import Flow
 from streamgauge.scenario.values import PATHS, Problem
 from streamgauge.systems.parameter import function_of
 from streamgauge.systems.tcp import bpf_object
 
 _HEAD_BYTES = 20
+_LARGEST_PROGRAM_BYTES = 4_000_000
 _EM_BPF = 247
 """The machine of a BPF object in its ELF header (linux/elf-em.h)."""
 
-__all__ = ["function_problems", "functions"]
+__all__ = ["function_problems", "functions", "top_names"]
 
 
 def functions(flow: Flow) -> Iterator[tuple[tuple[str, ...], str, str]]:
@@ -60,15 +62,29 @@ def _no_object(file: Path) -> tuple[str, str] | None:
     return None
 
 
+def top_names(file: Path, kinds: tuple[type[ast.FunctionDef | ast.ClassDef], ...]) -> list[str]:
+    """Returns the names of the functions or classes at the top of a file of Python, which is not run.
+
+    Raises UnfitInputError for a path that is no file, OSError, and ValueError for a text that is no Python.
+    """
+    try:
+        tree = ast.parse(read_bytes(file, _LARGEST_PROGRAM_BYTES), str(file))
+    except SyntaxError as error:
+        raise ValueError(str(error)) from None
+    except (RecursionError, MemoryError):
+        raise ValueError("it is nested too deeply") from None
+    return [node.name for node in tree.body if isinstance(node, kinds)]
+
+
 def _wrong(file: Path, function: str) -> tuple[str, str] | None:
     try:
-        tree = ast.parse(file.read_text(encoding="utf-8"), str(file))
+        named = top_names(file, (ast.FunctionDef, ast.ClassDef))
+    except UnfitInputError as error:
+        return f"{file} {error}", "name a file of Python"
     except OSError as error:
         return f"{file}: {error.strerror}", PATHS
-    except (SyntaxError, ValueError) as error:
+    except ValueError as error:
         return f"{file} is no Python: {error}", "mend it"
-    kinds = (ast.FunctionDef, ast.ClassDef)
-    named = [node.name for node in tree.body if isinstance(node, kinds)]
     if function in named:
         return None
     return f"{file} has no function '{function}' at its top", f"it has {', '.join(named) or 'none'}"

@@ -18,6 +18,8 @@ from streamgauge.campaign.work import Task
 from streamgauge.campaign.workers import Watcher
 from streamgauge.errors import CannotRunError, ScenarioError
 from streamgauge.scenario import Scenario
+from streamgauge.scenario.document import read_text
+from streamgauge.scenario.limits import LimitError, check_text
 from streamgauge.systems.registry import Mode
 
 __all__ = ["Cluster", "connected", "scheduler_address"]
@@ -84,9 +86,11 @@ def _address_in(file: Path) -> str:
     from ruamel.yaml.error import YAMLError
 
     try:
-        data = YAML(typ="safe").load(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ScenarioError(f"cannot be read: {error.strerror}", file=file) from None
+        text = read_text(file)
+        check_text(text)
+        data = YAML(typ="safe").load(text)
+    except LimitError as error:
+        raise ScenarioError(error.why, file=file, line=error.line) from None
     except (YAMLError, ValueError) as error:
         raise ScenarioError(f"is neither YAML nor JSON: {first_line(error)}", file=file) from None
     found = data if isinstance(data, dict) else {}
