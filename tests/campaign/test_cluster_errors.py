@@ -93,7 +93,7 @@ def test_dask_that_is_not_installed(file: str, tmp_path: Path) -> None:
     ("on", "text", "said"),
     [
         ("nowhere", None, "--on nowhere: neither an address such as tcp://scheduler:8786, nor a file"),
-        ("none.yaml", None, "none.yaml: cannot be read: No such file or directory"),
+        ("none.yaml", None, "none.yaml: there is no such file"),
         ("list.yaml", "[1, 2]", "list.yaml: names no scheduler (it wants 'scheduler-address: tcp://"),
         ("torn.json", '{"address": ', "torn.json: is neither YAML nor JSON"),
         ("dask", None, "--on dask: Dask's configuration names no scheduler; set scheduler-address in"),

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from streamgauge.errors import ScenarioError
 from streamgauge.media.own_files import unreadable
-from streamgauge.scenario import load
+from streamgauge.scenario import from_text, load
 from streamgauge.scenario.limits import MOST_DEPTH, MOST_NODES, LimitError, check_text, check_variants
 from streamgauge.scenario.overrides import OverrideError, apply_override
 
@@ -99,6 +99,13 @@ def test_a_value_that_is_set_has_the_same_bounds(value: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         load("hessler/ftp-no", settings=[f"path.down.rate={value}"])
     assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize("key", ["{a: {b: c}}", "[{a: 1}]"])
+def test_a_key_is_no_mapping(key: str) -> None:
+    with pytest.raises(ScenarioError, match="a mapping or a list is a key") as caught:
+        from_text(f"id: x/keys\n? {key}\n: 1\n", file="my.yaml")
+    assert str(caught.value).startswith("my.yaml: ")
 
 
 def test_a_pipe_or_a_device_is_no_scenario(tmp_path: Path) -> None:

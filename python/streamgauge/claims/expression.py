@@ -59,6 +59,9 @@ from streamgauge.claims.syntax import (
 from streamgauge.claims.typing import ACROSS_TIME, Unlike, check, dimension_of, is_of_trials
 from streamgauge.errors import StreamGaugeError
 
+_MOST_OPERATORS = 100
+"""Arithmetic and logical ones of one expression."""
+
 
 class ExpressionError(StreamGaugeError):
     """A check's text outside the grammar, or with an invalid comparison.
@@ -198,6 +201,7 @@ class _Parser:
         self.text = text
         self.offset = 0
         self.depth = 0
+        self.operators = 0
 
     def fail(self, message: str, offset: int, hint: str | None = None) -> NoReturn:
         raise ExpressionError(message, text=self.text, offset=offset, hint=hint)
@@ -247,11 +251,18 @@ class _Parser:
         if self.depth > 50:
             self.fail("nested deeper than 50 levels", start)
 
+    def chained(self, start: int) -> None:
+        """Each operator of a chain is a level of the tree, which all that walk it descend by recursion."""
+        self.operators += 1
+        if self.operators > _MOST_OPERATORS:
+            self.fail(f"more than {_MOST_OPERATORS} operators", start, "split it into several checks")
+
     # Predicates. Each returns a Term where the text turns out to be a value, for the brackets' sake.
 
     def predicate(self) -> Node:
         node = self.conjunct()
         while (token := self.accept("or")) is not None:
+            self.chained(token.start)
             left = self.as_predicate(node)
             node = Logical("or", left, self.as_predicate(self.conjunct()), column=token.start + 1)
         return node
@@ -259,6 +270,7 @@ class _Parser:
     def conjunct(self) -> Node:
         node = self.negation()
         while (token := self.accept("and")) is not None:
+            self.chained(token.start)
             left = self.as_predicate(node)
             node = Logical("and", left, self.as_predicate(self.negation()), column=token.start + 1)
         return node
@@ -305,6 +317,7 @@ class _Parser:
     def sum(self) -> Node:
         node = self.product()
         while (token := self.accept("+", "-")) is not None:
+            self.chained(token.start)
             left, right = self.as_term(node), self.as_term(self.product())
             node = Binary(token.text, left, right, column=left.column)
         return node
@@ -312,6 +325,7 @@ class _Parser:
     def product(self) -> Node:
         node = self.factor()
         while (token := self.accept("*", "/")) is not None:
+            self.chained(token.start)
             left, right = self.as_term(node), self.as_term(self.factor())
             node = Binary(token.text, left, right, column=left.column)
         return node

@@ -136,6 +136,10 @@ def _by_ruamel(text: str, file: str) -> Document:
         raise ScenarioError(
             f"not YAML: {why}", file=file, line=line, hint="check indentation, brackets, commas and quotes"
         ) from None
+    except TypeError:
+        raise ScenarioError(
+            "a mapping or a list is a key, which cannot be read", file=file, hint="write keys as plain words"
+        ) from None
     except RecursionError:
         raise ScenarioError("is nested too deeply", file=file, hint=_SMALLER) from None
     except YAMLError as error:
