@@ -7,7 +7,8 @@ Rates are packets a second of processor time (user and system), so that others o
 - mixed: TCP, its acknowledgements and RTP of 200 flows, frames of 1514 B and less
 - small: the same, frames of 214 B
 - matching: two captures of one path, fate by fate; packets of both count
-- tcptrace: with round trips (`-lr`), of the same packets in Ethernet; it follows TCP alone
+- tcptrace: with round trips (`-lr`), of the same packets in Ethernet, also small. It follows TCP
+  alone. The ratio is the median of those of the turns
 - tshark: `-T fields` of addresses, ports, lengths and the TCP analysis, of the mixed file
 - flow: bytes of memory a followed flow takes, of TCP with 40 packets each
 - stream: the most memory for G gigabytes on standard input
@@ -20,6 +21,7 @@ import json
 import os
 import resource
 import shutil
+import statistics
 import struct
 import subprocess
 import sys
@@ -194,6 +196,18 @@ def tcptrace(file: Path) -> None:
     subprocess.run(["tcptrace", "-n", "-lr", str(file)], check=True, stdout=subprocess.DEVNULL)
 
 
+def beside_tcptrace(file: Path, packets: int, rounds: int, suffix: str) -> dict[str, float]:
+    """The same packets for both, in turns: million packets a second, and the median of the ratios."""
+    own = lambda: _native.analyse_capture(file, None, None)  # noqa: E731
+    turns = [(seconds(lambda: tcptrace(file), resource.RUSAGE_CHILDREN), seconds(own)) for _ in range(rounds)]
+    theirs, ours = (min(column) for column in zip(*turns, strict=True))
+    return {
+        f"tcptrace{suffix}": packets / theirs / 1e6,
+        f"beside_tcptrace{suffix}": packets / ours / 1e6,
+        f"times_tcptrace{suffix}": statistics.median(theirs / ours for theirs, ours in turns),
+    }
+
+
 def main() -> int:
     """Measures and prints."""
     parser = argparse.ArgumentParser()
@@ -216,17 +230,10 @@ def main() -> int:
             found["times_tshark"] = found["mixed"] / found["tshark"]
         mixed.unlink()
         if shutil.which("tcptrace"):
-            # The same packets for both, in turns.
-            framed = write(folder / "framed.pcap", Traffic(200, 1500), given.packets, ETHERNET)
-            own = lambda: _native.analyse_capture(framed, None, None)  # noqa: E731
-            turns = [
-                (seconds(lambda: tcptrace(framed), resource.RUSAGE_CHILDREN), seconds(own))
-                for _ in range(given.rounds)
-            ]
-            theirs, ours = (min(column) for column in zip(*turns, strict=True))
-            found["tcptrace"] = given.packets / theirs / 1e6
-            found["times_tcptrace"] = theirs / ours
-            framed.unlink()
+            for suffix, size in (("", 1500), ("_small", 200)):
+                framed = write(folder / "framed.pcap", Traffic(200, size), given.packets, ETHERNET)
+                found |= beside_tcptrace(framed, given.packets, given.rounds, suffix)
+                framed.unlink()
         a, b = ((file, None) for file in write_pair(folder, given.packets))
         took = min(seconds(lambda: _native.analyse_captures(a, b)) for _ in range(given.rounds))
         found["matching"] = 2 * given.packets / took / 1e6
