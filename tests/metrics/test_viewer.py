@@ -82,6 +82,16 @@ def test_a_players_silence_says_nothing_of_what_it_never_tells() -> None:
     assert (counted["stall_count"], counted["stall_time_s"], counted["rebuffer_percent"]) == (0, 0, 0)
 
 
+def test_a_receiver_that_never_waits_tells_all_of_its_frames() -> None:
+    said = [*frames(1, 3), (3.0, "frame_incomplete", None), *frames(3.04, 19.9)]
+    found = measured(said, app={"srt": {}}).flow_json("video")
+    assert found["frames_shown"] == len(said) - 1
+    assert found["frames_lost_percent"] == pytest.approx(100 / len(said))
+    assert (found["stall_count"], found["rebuffer_percent"]) == (0, 0)
+    whole = measured(frames(1, 3), app={"srt": {}}).flow_json("video")
+    assert whole["frames_lost_percent"] == 0
+
+
 def test_stalls_of_a_player_that_tells_of_no_frame() -> None:
     said: list[Said] = [(2.0, "playout_start", 1.5), (4.0, "stall", None), (7.0, "resume", 3.0)]
     found = measured([*said, (12.0, "stall", None)]).flow_json("video")

@@ -25,7 +25,7 @@ class Watched:
     stalls: Spans
     """When the player waited for more to play, pauses included."""
     tells_all: bool
-    """It is a player of ours that reports each frame and each stall."""
+    """It is a player of ours that reports each frame, and each stall if it ever waits."""
     tells_stalls: bool
     """Without a stall there was none."""
     startup_s: float | None
@@ -42,7 +42,8 @@ def watched(trial: Trial, flow: int) -> Watched:
     """Returns when a flow was watched. Times are those of the events, also where a host was late to act on
     them."""
     said, machine = trial.said, MACHINES.get(trial.machine(flow))
-    tells_all = machine is not None and {"frame_shown", "stall"} <= machine.events.keys()
+    # A receiver with a fixed latency never waits: it declares no `stall`, and has none.
+    tells_all = machine is not None and "frame_shown" in machine.events
     shown, started = said.of("frame_shown", flow)[0], said.of("playout_start", flow)[0]
     over = over_ns(trial, flow)
     return Watched(
