@@ -1,5 +1,7 @@
 //! The protocol of a UDP flow: from signalling, or recognised by its bytes.
 
+use streamgauge_wire::rist;
+
 use crate::packet::Packet;
 use crate::rtcp::rtcp_parts;
 use crate::rtp::{RtpHeader, RtpSource, is_rtcp};
@@ -135,7 +137,9 @@ impl Datagrams {
             return true;
         }
         // RIST sends again with the last bit of the SSRC set, and the original's number (TR-06-1 section 5.3).
-        let is_known = |stream: &&mut RtpSource| stream.ssrc == header.ssrc & !1 && header.ssrc & 1 == 1;
+        let is_known = |stream: &&mut RtpSource| {
+            stream.ssrc == rist::source_of(header.ssrc) && rist::is_repeated(header.ssrc)
+        };
         if let Some(original) = streams.iter_mut().find(is_known)
             && original.payload_type == header.payload_type
             && original.sequence.highest().abs_diff(original.sequence.extended(u64::from(header.seq)))

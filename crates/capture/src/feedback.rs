@@ -8,6 +8,8 @@
 
 use std::collections::HashMap;
 
+use streamgauge_wire::rist;
+
 use crate::datagrams::Datagrams;
 use crate::hash::Mixed;
 use crate::numbers::{Missing, Stated, Stream, UNKNOWN};
@@ -31,7 +33,6 @@ const CONGESTION: u8 = 11;
 const NACK: u8 = 1;
 /// [MS-RTSP] section 2.2.4: Windows Media's players set a further bit of the format.
 const NACK_WITH_E: u8 = 17;
-const RIST: &[u8] = b"RIST";
 
 /// A stream of packets that are numbered together.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -134,8 +135,9 @@ impl Feedback {
             let transport = self.send_wide(packet.payload, passage);
             return [self.send_source(&header, passage), transport];
         }
-        let is_again = datagrams.seen.rist && header.ssrc & 1 == 1;
-        let original = is_again.then(|| self.by_source.get(&(passage.forward, header.ssrc & !1))).flatten();
+        let is_again = datagrams.seen.rist && rist::is_repeated(header.ssrc);
+        let original =
+            is_again.then(|| self.by_source.get(&(passage.forward, rist::source_of(header.ssrc)))).flatten();
         let again = original.map(|&stream| {
             let own = &mut self.streams[stream as usize];
             let number = nearest(own.bits, own.latest, u64::from(header.seq));
@@ -242,15 +244,15 @@ impl Feedback {
                     }
                     left = by.left;
                 }
-                (APPLICATION, 0) if part.bytes.get(8..12) == Some(RIST) => {
+                (APPLICATION, 0) if part.bytes.get(8..12) == Some(&rist::NAME) => {
                     let Some(own) = part.word(4).and_then(|ssrc| self.source(ssrc, passage)) else {
                         continue;
                     };
                     own.is_rist = true;
                     let mut by = by(own, left);
-                    for [a, b, c, d] in part.bytes.get(12..).unwrap_or_default().as_chunks().0 {
-                        let (first, more) = (u16::from_be_bytes([*a, *b]), u16::from_be_bytes([*c, *d]));
-                        (0..=more).for_each(|add| own.lacks(first.wrapping_add(add).into(), &mut by));
+                    let ranges = rist::NackRange::read(part.bytes.get(12..).unwrap_or_default());
+                    for number in ranges.flat_map(rist::NackRange::sequences) {
+                        own.lacks(number.into(), &mut by);
                     }
                     left = by.left;
                 }

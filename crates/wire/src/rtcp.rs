@@ -1,5 +1,5 @@
 //! Compound RTCP (RFC 3550 section 6), with generic NACKs (RFC 4585), feedback for congestion control and the packets of
-//! Apple's Reliable UDP.
+//! Apple's Reliable UDP and of RIST.
 
 pub mod congestion;
 pub mod nack;
@@ -11,6 +11,7 @@ use rtcp_types::{
 };
 use streamgauge_base::{Duration, Instant};
 
+use crate::rist::{self, RistApp};
 use congestion::{CongestionFeedback, Feedback, PictureLoss, TransportWide};
 use nack::{NackPacket, TRANSPORT_FEEDBACK};
 use reliable_udp::{ACK, AckPacket, CLIENT_REPORT, ClientReport, HINT, HINT_SUBTYPE, Hint, OLD_ACK};
@@ -75,6 +76,8 @@ pub enum Packet {
     ClientReport(ClientReport),
     /// APP `qtsi`.
     Hint(Hint),
+    /// APP `RIST`.
+    Rist(RistApp),
     /// Well-formed, and nothing of ours. It is not written.
     Other {
         /// Its type.
@@ -216,6 +219,10 @@ fn read(packet: &rtcp_types::Packet<'_>, packet_type: u8) -> Result<Packet, Prob
             ACK | OLD_ACK => Packet::Ack(AckPacket::read(app.ssrc(), app.data())?),
             CLIENT_REPORT => Packet::ClientReport(ClientReport::read(app.ssrc(), app.subtype(), app.data())?),
             HINT => Packet::Hint(Hint::read(app.ssrc(), app.data())?),
+            rist::NAME => match RistApp::read(app.ssrc(), app.subtype(), app.data())? {
+                Some(rist) => Packet::Rist(rist),
+                None => Packet::Other { packet_type, app: Some(rist::NAME) },
+            },
             name => Packet::Other { packet_type, app: Some(name) },
         },
         _ => Packet::Other { packet_type, app: None },
@@ -286,6 +293,10 @@ pub fn write(packets: &[Packet]) -> Vec<u8> {
                 app(&mut datagram, report.client_ssrc, "QTSS", 0, &report.data());
             }
             Packet::Hint(hint) => app(&mut datagram, hint.server_ssrc, "qtsi", HINT_SUBTYPE, &hint.data()),
+            Packet::Rist(rist) => {
+                let (source, subtype, data) = rist.parts();
+                app(&mut datagram, source, "RIST", subtype, &data);
+            }
             Packet::Other { .. } => {}
         }
     }
