@@ -10,7 +10,6 @@ mod receiver;
 mod rtt;
 mod sender;
 mod spec;
-mod tally;
 #[cfg(test)]
 mod tests;
 
@@ -24,11 +23,10 @@ use streamgauge_wire::srt::HEADER_BYTES;
 
 use crate::app::ChannelId;
 use crate::carrier::Carrier;
+use crate::contribution::{check_clip, wanted_bps};
 use crate::describe::{Content, EventKind, Refusal, System, events, within};
 use crate::machines::{Channel, Machines};
 use crate::media::ClipSpec;
-use crate::media::mpegts::{PACKET_BYTES, packets_of};
-use crate::rates::datagram_bytes;
 
 /// The one channel: data and control.
 pub const MEDIA: ChannelId = ChannelId(0);
@@ -92,31 +90,15 @@ impl System for SrtSpec {
 
     /// Returns the rate without repeated packets and control.
     fn wanted_bps(&self, link_bytes: u32) -> Option<f64> {
-        let most = self.payload_bytes() as u64;
-        let (mut bytes, every) = (0, self.tables_every());
-        for (number, &picture) in (0u64..).zip(&self.clip.frame_bytes) {
-            let payload = packets_of(picture, number.is_multiple_of(every)) * PACKET_BYTES as u64;
-            let whole = datagram_bytes(most as u32 + HEADER_BYTES as u32, link_bytes);
-            let rest = (payload % most) as u32;
-            bytes += payload / most * whole;
-            bytes += if rest > 0 { datagram_bytes(rest + HEADER_BYTES as u32, link_bytes) } else { 0 };
-        }
-        let lasts_ns = self.clip.frame_bytes.len() as f64 * self.clip.frame_interval.as_nanos() as f64;
-        (lasts_ns > 0.0).then(|| 8e9 * bytes as f64 / lasts_ns)
+        wanted_bps(&self.clip, self.payload_bytes(), HEADER_BYTES, link_bytes)
     }
 }
 
 impl SrtSpec {
     /// Refuses settings with which nothing can run, by their key.
     fn check(&self) -> Result<(), Refusal> {
-        self.clip.check().map_err(within("app.srt.clip"))?;
+        check_clip(&self.clip).map_err(within("app.srt.clip"))?;
         let refuse = |key: &str, what: String| Err((format!("app.srt.{key}").into(), what));
-        if !self.clip.display_order.is_empty() {
-            return refuse(
-                "clip.display_order",
-                "its pictures are out of order; give a clip without B-frames".into(),
-            );
-        }
         for (key, latency) in [("latency", self.latency), ("peer_latency", self.peer_latency)] {
             if latency > MOST_LATENCY {
                 let most = MOST_LATENCY.as_secs_f64();

@@ -148,12 +148,6 @@ impl SrtSpec {
         self.ts_packets as usize * crate::media::mpegts::PACKET_BYTES
     }
 
-    /// Returns how many pictures apart the tables of the stream are: each is repeated within 100 ms (ETSI TR 101 290
-    /// section 5.2.1 allows 500 ms; FFmpeg writes them each 100 ms).
-    pub(super) fn tables_every(&self) -> u64 {
-        (Duration::from_millis(100).as_nanos() / self.clip.frame_interval.as_nanos().max(1)).max(1)
-    }
-
     /// Returns the time that the sender keeps a packet under this latency.
     pub(super) fn hold(&self, latency: Duration) -> Duration {
         let scaled = Duration::from_nanos((latency.as_nanos() as f64 * self.drop_after) as u64);

@@ -2,9 +2,6 @@
 
 mod acks;
 mod losses;
-mod pictures;
-
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use streamgauge_base::{Chunk, Duration, Event, Instant, RandomStream};
 use streamgauge_wire::srt::{AckReport, Data, HEADER_BYTES, Packet, PacketContent, SequenceNumber};
@@ -13,26 +10,16 @@ use super::MEDIA;
 use super::connection::{Agreed, Change, Connection};
 use super::rtt::RoundTrip;
 use super::spec::{Caller, SrtSpec};
-use super::tally::Tally;
 use crate::app::{App, Input, Io};
+use crate::contribution::{Delivery, Held, ReceivedPictures, Tally};
 use crate::outbox::Outbox;
 use acks::Acks;
 use losses::Losses;
-use pictures::ReceivedPictures;
 
 /// A receiver that never hears of a sender gives up so long after the clip should have ended.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(10);
 /// Received packets are counted for this long for the rates of an acknowledgement; ours.
 const RATE_WINDOW: Duration = Duration::from_millis(1000);
-
-/// A received packet that is not yet due.
-#[derive(Clone, Debug)]
-struct Held {
-    payload: Chunk,
-    /// When it would have arrived like the handshake: its timestamp by this end's clock.
-    expected: Instant,
-    arrived: Instant,
-}
 
 /// Delivers packets when they are due (TSBPD), skips those that are missing then (TLPKTDROP), acknowledges, reports losses, and
 /// follows the delivered pictures.
@@ -45,25 +32,20 @@ pub struct SrtReceiver {
     spec: SrtSpec,
     connection: Connection,
     agreed: Option<Agreed>,
-    held: BTreeMap<u64, Held>,
-    /// The count of the next packet to be delivered, and the first that has never come.
-    next: u64,
+    delivery: Delivery,
+    /// The count of the first packet that has never come.
     beyond: u64,
-    /// Skipped packets that may still come.
-    skipped: BTreeSet<u64>,
     /// The last timestamp without its wraps, in microseconds.
     newest_us: u64,
     losses: Losses,
     acks: Acks,
     rtt: RoundTrip,
     rates: Rates,
-    pictures: ReceivedPictures,
     /// Why nothing more will come.
     closing: Option<&'static str>,
     began: Instant,
     paused: Option<Instant>,
     tally: Tally<4>,
-    delivered: Option<VecDeque<Chunk>>,
     events: Outbox,
 }
 
@@ -79,21 +61,20 @@ impl SrtReceiver {
         SrtReceiver {
             connection,
             agreed: None,
-            held: BTreeMap::new(),
-            next: 0,
+            delivery: Delivery::new(
+                ReceivedPictures::new(spec.clip.frame_interval, spec.clip.frames()),
+                spec.buffer.into(),
+            ),
             beyond: 0,
-            skipped: BTreeSet::new(),
             newest_us: 0,
             losses: Losses::default(),
             acks: Acks::new(spec.ack_interval, spec.light_ack),
             rtt: RoundTrip::new(spec.first_rtt, spec.first_rtt_variance),
             rates: Rates::default(),
-            pictures: ReceivedPictures::new(spec.clip.frame_interval, spec.clip.frames()),
             closing: None,
             began: Instant::ZERO,
             paused: None,
             tally: Tally::new(["nack", "unrepaired", "discarded", "overflow"]),
-            delivered: None,
             events: Outbox::default(),
             spec: spec.clone(),
         }
@@ -101,12 +82,12 @@ impl SrtReceiver {
 
     /// Keeps delivered payloads from now on for `take_payload`.
     pub fn keep_payloads(&mut self) {
-        self.delivered = Some(VecDeque::new());
+        self.delivery.keep_payloads();
     }
 
     /// Returns the next delivered payload.
     pub fn take_payload(&mut self) -> Option<Chunk> {
-        self.delivered.as_mut()?.pop_front()
+        self.delivery.take_payload()
     }
 
     fn changed(&mut self, now: Instant, change: Option<Change>) {
@@ -117,9 +98,10 @@ impl SrtReceiver {
                 let reason = format!("latency {:.3} s", agreed.receives.as_secs_f64());
                 self.events.say(now, "connected", since, "s", reason);
                 self.agreed = Some(agreed);
-                self.pictures.judge_by(agreed.receives);
+                self.delivery.pictures.judge_by(agreed.receives);
                 let first = u64::from(agreed.peer_initial.get());
-                (self.next, self.beyond, self.newest_us) = (first, first, agreed.peer_us.into());
+                self.delivery.begin_at(first);
+                (self.beyond, self.newest_us) = (first, agreed.peer_us.into());
                 self.acks.start(now, first);
                 self.rates = Rates { since: now, ..Rates::default() };
             }
@@ -145,9 +127,9 @@ impl SrtReceiver {
                 }
             }
             PacketContent::DropRequest(request) if is_ours => {
-                let (first, last) =
-                    (request.packets.first.near(self.next), request.packets.last.near(self.next));
-                for count in first.max(self.next)..last.saturating_add(1).min(self.beyond) {
+                let next = self.delivery.next();
+                let (first, last) = (request.packets.first.near(next), request.packets.last.near(next));
+                for count in first.max(next)..last.saturating_add(1).min(self.beyond) {
                     self.losses.came(count);
                 }
             }
@@ -161,27 +143,28 @@ impl SrtReceiver {
 
     fn data(&mut self, now: Instant, arrived: Instant, stamp: u32, data: &Data<'_>, io: &mut dyn Io) {
         let Some(agreed) = self.agreed else { return };
-        let count = data.sequence.near(self.next);
+        let next = self.delivery.next();
+        let count = data.sequence.near(next);
         let stamp_us = self.stamp_us(stamp);
         self.rates.packets += 1;
         self.rates.bytes += (data.payload.len() + HEADER_BYTES) as u64;
-        if count < self.next {
+        if count < next {
             // A repeated packet that had arrived before is not late.
-            return self.tally.add(LATE, u64::from(self.skipped.remove(&count)));
+            return self.tally.add(LATE, u64::from(self.delivery.came_late(count)));
         }
-        if count >= self.next + u64::from(self.spec.buffer) {
+        if count >= next + u64::from(self.spec.buffer) {
             return self.tally.add(OVERFLOW, 1);
         }
         if count >= self.beyond {
             self.gap(now, count, io);
             self.beyond = count + 1;
             self.newest_us = self.newest_us.max(stamp_us);
-        } else if !self.losses.came(count) && self.held.contains_key(&count) {
+        } else if !self.losses.came(count) && self.delivery.has(count) {
             return;
         }
         let since_us = stamp_us.saturating_sub(u64::from(agreed.peer_us));
         let expected = agreed.at + Duration::from_micros(since_us);
-        self.held.insert(count, Held { payload: data.payload.to_chunk(), expected, arrived });
+        self.delivery.hold(count, Held { payload: data.payload.to_chunk(), expected, arrived });
         if self.acks.packet() && self.acks.light(self.position()) {
             let ack = AckReport { next: SequenceNumber::of(self.position()), ..AckReport::default() };
             self.connection.send(now, PacketContent::Ack { number: 0, ack }, io);
@@ -227,7 +210,7 @@ impl SrtReceiver {
     fn acknowledge(&mut self, now: Instant, io: &mut dyn Io) {
         let position = self.position();
         let Some(number) = self.acks.full(now, position, self.rtt.upper()) else { return };
-        let free = u64::from(self.spec.buffer).saturating_sub(self.beyond - self.next);
+        let free = u64::from(self.spec.buffer).saturating_sub(self.beyond - self.delivery.next());
         let [packets, bytes] = self.rates.per_second(now);
         let ack = AckReport {
             next: SequenceNumber::of(position),
@@ -242,35 +225,23 @@ impl SrtReceiver {
     /// Returns when the next packet is delivered (section 4.5.1).
     fn next_delivery(&self) -> Option<Instant> {
         let agreed = self.agreed?;
-        let (count, held) = self.held.first_key_value()?;
+        let (count, expected) = self.delivery.first()?;
         // Without drops a missing packet is waited for, until the sender gives it up.
-        let may = self.spec.too_late_drop || self.losses.first().is_none_or(|lost| lost > *count);
-        may.then(|| held.expected + agreed.receives)
+        let may = self.spec.too_late_drop || self.losses.first().is_none_or(|lost| lost > count);
+        may.then(|| expected + agreed.receives)
     }
 
     fn deliver(&mut self, now: Instant) {
         while self.next_delivery().is_some_and(|due| due <= now) {
-            let Some((count, held)) = self.held.pop_first() else { return };
-            if count > self.next {
-                self.tally.add(SKIPPED, count - self.next);
-                self.skipped.extend(self.next..count);
-                self.skipped = self.skipped.split_off(&count.saturating_sub(self.spec.buffer.into()));
-                self.pictures.gap();
-            }
-            self.next = count + 1;
-            self.losses.skip_to(self.next);
-            let wait = held.arrived.saturating_since(held.expected);
-            self.pictures.push(now, wait, held.payload.head(), &mut self.events);
-            if let Some(delivered) = &mut self.delivered {
-                delivered.push_back(held.payload);
-            }
+            let skipped = self.delivery.deliver(now, &mut self.events);
+            self.tally.add(SKIPPED, skipped);
+            self.losses.skip_to(self.delivery.next());
         }
     }
 
     fn end(&mut self, now: Instant, why: &'static str) {
         self.tally.flush(now, &mut self.events);
-        self.pictures.end(now, why, &mut self.events);
-        self.held.clear();
+        self.delivery.end(now, why, &mut self.events);
     }
 
     /// Nothing is waited for longer.
@@ -315,14 +286,14 @@ impl Rates {
 
 impl App for SrtReceiver {
     fn handle(&mut self, now: Instant, input: Input<'_>, io: &mut dyn Io) {
-        if self.pictures.has_ended() {
+        if self.delivery.pictures.has_ended() {
             return;
         }
         match input {
             Input::Start => {
                 self.began = now;
                 self.connection.start(now);
-                self.pictures.start(now);
+                self.delivery.pictures.start(now);
                 self.tally.start(now);
             }
             Input::Datagram { on: MEDIA, bytes, at, .. } => self.datagram(now, at, bytes, io),
@@ -330,7 +301,7 @@ impl App for SrtReceiver {
             Input::Resume => {
                 if let Some(since) = self.paused.take() {
                     let pause = now.saturating_since(since);
-                    self.pictures.shift(pause);
+                    self.delivery.pictures.shift(pause);
                     self.began += pause;
                 }
             }
@@ -347,18 +318,18 @@ impl App for SrtReceiver {
             self.report_losses(now, io);
             self.acknowledge(now, io);
         }
-        if let Some(why) = self.closing.filter(|_| self.held.is_empty()) {
+        if let Some(why) = self.closing.filter(|_| self.delivery.is_empty()) {
             self.end(now, why);
         } else if self.gives_up_at().is_some_and(|at| at <= now) {
             self.end(now, "no connection");
         }
-        if !self.pictures.has_ended() {
+        if !self.delivery.pictures.has_ended() {
             self.tell(now);
         }
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        if self.pictures.has_ended() {
+        if self.delivery.pictures.has_ended() {
             return None;
         }
         let is_open = self.connection.is_open();

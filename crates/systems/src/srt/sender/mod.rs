@@ -10,9 +10,8 @@ use super::MEDIA;
 use super::connection::{Agreed, Change, Connection};
 use super::rtt::RoundTrip;
 use super::spec::{Caller, Retransmission, SrtSpec};
-use super::tally::Tally;
 use crate::app::{App, Input, Io};
-use crate::media::mpegts::{Muxer, TICKS_PER_S};
+use crate::contribution::{Feed, Tally};
 use crate::outbox::Outbox;
 use buffer::SendBuffer;
 use pacing::LiveCc;
@@ -26,11 +25,7 @@ pub struct SrtSender {
     spec: SrtSpec,
     connection: Connection,
     agreed: Option<Agreed>,
-    muxer: Muxer,
-    /// When picture 0 was due.
-    base: Option<Instant>,
-    next_picture: u64,
-    pictures: u64,
+    feed: Feed,
     buffer: SendBuffer,
     pacing: LiveCc,
     rtt: RoundTrip,
@@ -40,9 +35,7 @@ pub struct SrtSender {
     first: u64,
     /// Nothing waits to be sent.
     is_idle: bool,
-    last_origin: Instant,
     began: Instant,
-    paused: Option<Instant>,
     tally: Tally<2>,
     events: Outbox,
 }
@@ -60,19 +53,14 @@ impl SrtSender {
         SrtSender {
             connection,
             agreed: None,
-            muxer: Muxer::default(),
-            base: None,
-            next_picture: 0,
-            pictures: spec.clip.frames(),
+            feed: Feed::new(&spec.clip),
             buffer: SendBuffer::new(0, spec.buffer as usize),
             pacing: LiveCc::new(spec),
             rtt: RoundTrip::new(spec.first_rtt, spec.first_rtt_variance),
             free: spec.flight,
             first: 0,
             is_idle: true,
-            last_origin: Instant::ZERO,
             began: Instant::ZERO,
-            paused: None,
             tally: Tally::new(["repeated", "sender_dropped"]),
             events: Outbox::default(),
             spec: spec.clone(),
@@ -94,7 +82,8 @@ impl SrtSender {
                 self.agreed = Some(agreed);
                 self.first = self.connection.initial().get().into();
                 self.buffer = SendBuffer::new(self.first, self.spec.buffer as usize);
-                (self.base, self.last_origin, self.free) = (Some(now), now, agreed.flight);
+                self.feed.start(now);
+                self.free = agreed.flight;
             }
             Some(Change::Closed(why)) => self.events.say(now, "connection_closed", since, "s", why),
         }
@@ -143,23 +132,11 @@ impl SrtSender {
     }
 
     fn next_due(&self) -> Option<Instant> {
-        let base = self.base.filter(|_| self.paused.is_none() && self.connection.is_open())?;
-        let has_more = self.next_picture < self.pictures;
-        has_more.then(|| base + self.spec.clip.frame_interval * self.next_picture)
+        self.feed.due().filter(|_| self.connection.is_open())
     }
 
     fn mux(&mut self, now: Instant) {
-        let clip = &self.spec.clip;
-        let number = self.next_picture;
-        let place = (number % clip.frame_bytes.len() as u64) as usize;
-        let is_key = match clip.key_frames.is_empty() {
-            true => place == 0,
-            false => clip.key_frames.binary_search(&(place as u32)).is_ok(),
-        };
-        let ticks = u128::from(clip.frame_interval.as_nanos()) * u128::from(number) * u128::from(TICKS_PER_S);
-        let has_tables = number.is_multiple_of(self.spec.tables_every());
-        let bytes = clip.frame_bytes[place];
-        let stream = self.muxer.picture((ticks / 1_000_000_000) as u64, bytes, is_key, has_tables);
+        let stream = self.feed.picture(now);
         // A picture begins in a datagram of its own, as live encoders flush each.
         let stamp = self.connection.micros(now);
         for payload in stream.chunks(self.spec.payload_bytes()) {
@@ -168,8 +145,6 @@ impl SrtSender {
                 self.tally.add(DROPPED, 1);
             }
         }
-        self.next_picture += 1;
-        self.last_origin = now;
     }
 
     fn window(&self) -> u64 {
@@ -218,10 +193,8 @@ impl SrtSender {
 
     /// Returns when the connection closes after the last picture: when the receiver has delivered it.
     fn closes_at(&self) -> Option<Instant> {
-        let agreed =
-            self.agreed.filter(|_| self.connection.is_open() && self.next_picture >= self.pictures)?;
-        let is_settled = self.buffer.is_empty() && self.paused.is_none();
-        is_settled.then(|| self.last_origin + agreed.sends + self.rtt.upper())
+        let agreed = self.agreed.filter(|_| self.connection.is_open() && self.buffer.is_empty())?;
+        Some(self.feed.ended_at()? + agreed.sends + self.rtt.upper())
     }
 
     fn tell(&mut self, now: Instant) {
@@ -242,12 +215,8 @@ impl App for SrtSender {
                 self.tally.start(now);
             }
             Input::Datagram { on: MEDIA, bytes, .. } => self.datagram(now, bytes, io),
-            Input::Pause => self.paused = self.paused.or(Some(now)),
-            Input::Resume => {
-                if let (Some(since), Some(base)) = (self.paused.take(), &mut self.base) {
-                    *base += now.saturating_since(since);
-                }
-            }
+            Input::Pause => self.feed.pause(now),
+            Input::Resume => self.feed.resume(now),
             Input::Stop => self.connection.shut(now, io),
             _ => {}
         }

@@ -6,7 +6,7 @@ use crate::media::mpegts::{FIRST_STAMP, PictureReader, ReadPicture, TICKS_PER_S}
 use crate::outbox::{MEDIA_END, Outbox};
 
 /// The pictures of a clip, by their time stamps.
-pub(super) struct ReceivedPictures {
+pub struct ReceivedPictures {
     reader: PictureReader,
     interval: Duration,
     count: u64,

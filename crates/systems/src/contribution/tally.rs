@@ -7,7 +7,7 @@ use crate::outbox::Outbox;
 const EVERY: Duration = Duration::from_millis(1000);
 
 /// Packets of `N` kinds since the last report.
-pub(super) struct Tally<const N: usize> {
+pub struct Tally<const N: usize> {
     names: [&'static str; N],
     packets: [u64; N],
     next: Option<Instant>,
