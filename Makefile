@@ -47,7 +47,7 @@ demo: ## simulate video on a narrow link, stream it with real programs, write a 
 # The same examples in each run: a failure here is a failure everywhere. `test-long` draws anew.
 SAME = PROPTEST_RNG_SEED=1
 RUST_TESTS = $(CARGO) test --quiet --workspace --exclude streamgauge-python $(FEATURES)
-PARSERS := trace path_spec trial_plan http coding segment rtsp rtcp sdp mpd m3u8 sidx cmcd ndn rdt srt asm rm asf mms \
+PARSERS := trace path_spec trial_plan http coding segment rtsp rtcp sdp mpd m3u8 sidx cmcd ndn rdt rist srt asm rm asf mms \
 	wmsp capture capture_frames capture_pair servers scenario assignment expression player_files trial_json \
 	baseline qlog live_asked live_change trace_forms
 
@@ -74,8 +74,8 @@ test-sim: setup ## the part of the tests that needs neither root nor Linux
 test-long: setup-hosted ## the tests that take minutes: the catalogue in emu, the docs' new system built, records in Spark, a hundred kills
 	@scripts/extras.sh readers
 	$(PY) -m pytest -m long
-	# Our SRT against libsrt and FFmpeg, where they are installed.
-	$(CARGO) test --quiet -p streamgauge-systems --test srt_libsrt -- --ignored
+	# Our SRT against libsrt and FFmpeg, our RIST against librist, where they are installed.
+	$(CARGO) test --quiet -p streamgauge-systems --test srt_libsrt --test rist_librist -- --ignored
 	# Properties by other examples than `test` has.
 	$(RUST_TESTS)
 	$(PY) -m pytest -n auto --dist loadfile -m 'hypothesis and not emu and not long' --hypothesis-profile anew

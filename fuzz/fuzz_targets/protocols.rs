@@ -18,6 +18,7 @@ fuzz_target!(|bytes: &[u8]| {
         6 => Protocols::tcp(StreamProtocol::RtspRdt),
         7 => Protocols::udp(DatagramProtocol::Rdt),
         8 => Protocols::udp(DatagramProtocol::Srt),
+        9 => Protocols::udp(DatagramProtocol::Rist),
         _ => Protocols::default(),
     };
     let (over_tcp, is_cut) = (which & 0x80 == 0, which & 0x40 != 0);

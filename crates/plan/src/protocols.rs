@@ -36,6 +36,8 @@ pub enum DatagramProtocol {
     Rtp,
     /// Secure Reliable Transport (draft-sharabayko-srt-01).
     Srt,
+    /// RTP and RTCP of Reliable Internet Stream Transport (VSF TR-06-1).
+    Rist,
 }
 
 /// The protocols of a flow's channels, by their carrier. Where several protocols share one carrier, a packet belongs to

@@ -18,6 +18,7 @@ use crate::machines::{Machines, RelayMachine};
 use crate::media::Contents;
 use crate::ping::PingSpec;
 use crate::realvideo::RealVideoSpec;
+use crate::rist::RistSpec;
 use crate::rtp::RtpSpec;
 use crate::srt::SrtSpec;
 use crate::standalone::{Player, Proxy, Server};
@@ -31,6 +32,7 @@ static SYSTEMS: &[Registered] = &[
     Registered::of::<RtpSpec>(),
     Registered::of::<CallSpec>(),
     Registered::of::<SrtSpec>(),
+    Registered::of::<RistSpec>(),
     Registered::of::<WebRtcSpec>(),
     Registered::of::<DarwinSpec>(),
     Registered::of::<HttpSpec>(),

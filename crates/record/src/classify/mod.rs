@@ -16,6 +16,7 @@ mod quic;
 mod rdt;
 mod reader;
 mod reliable_udp;
+mod rist;
 mod rtp;
 mod rtsp;
 mod sources;
@@ -50,6 +51,7 @@ fn datagram_reader(protocol: DatagramProtocol) -> Option<Box<dyn DatagramReader>
         DatagramProtocol::ReliableUdp => Some(Box::new(reliable_udp::ReliableUdp::told())),
         DatagramProtocol::Rtp => Some(Box::new(rtp::Rtp::told())),
         DatagramProtocol::Srt => Some(Box::new(srt::Srt)),
+        DatagramProtocol::Rist => Some(Box::new(rist::Rist)),
     }
 }
 

@@ -52,9 +52,9 @@ impl DatagramReader for Rtp {
 
 /// The fields read from an RTP header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct RtpHeader {
-    seq: u16,
-    ssrc: u32,
+pub struct RtpHeader {
+    pub seq: u16,
+    pub ssrc: u32,
 }
 
 fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
@@ -66,7 +66,7 @@ fn is_version_2(head: &[u8]) -> bool {
 }
 
 /// Reads the header, if `head` can be one of RTP.
-fn parse(head: &[u8]) -> Option<RtpHeader> {
+pub fn parse(head: &[u8]) -> Option<RtpHeader> {
     if !is_version_2(head) {
         return None;
     }

@@ -3,6 +3,7 @@ mod messages;
 mod ndn;
 mod quic;
 mod rdt;
+mod rist;
 mod srt;
 
 use proptest::prelude::*;
