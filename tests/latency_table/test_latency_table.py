@@ -53,7 +53,7 @@ def test_the_latency_of_the_table_shows_the_share_and_half_of_it_does_not(tmp_pa
 
 
 def test_what_cannot_be_asked_is_refused_with_the_remedy(tmp_path: Path) -> None:
-    assert "srt" in able()
+    assert {"rist", "srt"} <= set(able())
     for more, words in (
         ({"system": "rtp"}, "expected one of"),
         ({"losses": ["5"]}, "--loss: 5 has no unit"),
@@ -98,6 +98,29 @@ def test_the_command_prints_and_writes(tmp_path: Path, capsys: pytest.CaptureFix
     assert "<svg" in figure.read_text(encoding="utf-8")
     assert main([*arguments, "--report", str(tmp_path / "table.txt")]) == 3
     assert "expected a name that ends in .html" in capsys.readouterr().err
+
+
+def test_systems_stand_beside_each_other_and_beside_theory(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "both.html"
+    arguments = ["latency-table", "srt", "rist", "--loss", "5%", "--rtt", "40ms", "--repeat", "1"]
+    arguments += ["--out", str(tmp_path / "runs"), *(word for one in SHORT for word in ("--set", one))]
+    assert main([*arguments, "--report", str(page), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["schema"] == "streamgauge.latency-tables/1"
+    srt, rist = found["tables"]
+    assert (srt["system"], rist["system"]) == ("srt", "rist")
+    (srt_cell,), (rist_cell,) = srt["cells"], rist["cells"]
+    assert srt_cell["plain_arq_s"] == rist_cell["plain_arq_s"] == pytest.approx(0.12)
+    # Its first request waits 25 ms, further ones 55.
+    assert rist_cell["latency_s"] > srt_cell["latency_s"] > 0.04
+    assert main(arguments) == 0
+    shown = capsys.readouterr().out
+    assert "plain ARQ" in shown and "srt and rist" in shown
+    assert page.read_text(encoding="utf-8").count("plain ARQ") == 1
+    assert main([*arguments, "--report", str(tmp_path / "map.svg")]) == 3
+    assert "ends in .html for 2 systems" in capsys.readouterr().err
 
 
 def test_a_trial_ends_with_an_outcome_for_each_picture(tmp_path: Path) -> None:

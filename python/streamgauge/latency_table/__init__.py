@@ -6,6 +6,7 @@ the usual way: the least latency that would have shown it. One trial answers for
 
 from streamgauge.latency_table.cells import LatencyCell, LatencyTable, Waits, cell_of
 from streamgauge.latency_table.running import LatencyQuestion, able, run_table
+from streamgauge.latency_table.theory import arq_latency_s, arq_rounds, arq_share
 
 __all__ = [
     "LatencyCell",
@@ -13,6 +14,9 @@ __all__ = [
     "LatencyTable",
     "Waits",
     "able",
+    "arq_latency_s",
+    "arq_rounds",
+    "arq_share",
     "cell_of",
     "run_table",
 ]

@@ -49,6 +49,8 @@ class LatencyCell:
     """Lower end of the interval; None with fewer than two seeds, or where it is beyond `most_s`."""
     high_s: float | None
     """Upper end."""
+    arq_s: float | None = None
+    """The latency of plain ARQ by theory, in s; None with losses in bursts."""
 
     @property
     def round_trips(self) -> float | None:
@@ -66,6 +68,7 @@ class LatencyCell:
             "latency_s": self.latency_s,
             "latency_round_trips": self.round_trips,
             "interval_s": [self.low_s, self.high_s] if self.seeds > 1 else None,
+            "plain_arq_s": self.arq_s,
         }
 
 
@@ -103,7 +106,13 @@ class LatencyTable:
 
 
 def cell_of(
-    trials: Sequence[Waits], share: float, *, loss: tuple[str, float], rtt: tuple[str, float], most_s: float
+    trials: Sequence[Waits],
+    share: float,
+    *,
+    loss: tuple[str, float],
+    rtt: tuple[str, float],
+    most_s: float,
+    arq_s: float | None = None,
 ) -> LatencyCell:
     """Returns the cell of the trials of one loss and one round trip.
 
@@ -117,6 +126,7 @@ def cell_of(
         loss: as asked, and as a fraction.
         rtt: as asked, and in s.
         most_s: the latency of the trials, in s.
+        arq_s: that of plain ARQ by theory, in s.
     """
     latency = _quantile(trials, share, most_s)
     low = high = None
@@ -137,6 +147,7 @@ def cell_of(
         latency_s=_known(latency),
         low_s=None if low is None else _known(low),
         high_s=None if high is None else _known(high),
+        arq_s=arq_s,
     )
 
 

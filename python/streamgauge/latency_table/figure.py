@@ -7,7 +7,7 @@ from streamgauge.report import DrawnFigure
 from streamgauge.report.chart import WIDTH
 from streamgauge.report.vega import channel, layer, whole
 
-__all__ = ["heat_map", "said"]
+__all__ = ["heat_map", "interval_said", "said", "theory_said"]
 
 _COLUMNS = ("loss", "rtt", "trips", "text", "dark", "interval")
 _MOST_TRIPS = 8
@@ -27,6 +27,11 @@ def interval_said(cell: LatencyCell) -> str:
         return ""
     low, high = (f"over {_ms(cell.most_s)}" if end is None else _ms(end) for end in (cell.low_s, cell.high_s))
     return low if low == high else f"{low} to {high}"
+
+
+def theory_said(cell: LatencyCell) -> str:
+    """Returns the latency of plain ARQ as printed; empty if there is none."""
+    return "" if cell.arq_s is None else _ms(cell.arq_s)
 
 
 def _ms(seconds: float) -> str:

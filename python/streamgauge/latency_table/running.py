@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +15,9 @@ from streamgauge.campaign import EmuSettings, Job, Outcome, Progress, jobs_for, 
 from streamgauge.campaign.folder import writing
 from streamgauge.errors import ScenarioError
 from streamgauge.latency_table.cells import LatencyTable, Waits, cell_of
+from streamgauge.latency_table.theory import arq_latency_s
 from streamgauge.record import Record
-from streamgauge.scenario import Scenario, load
+from streamgauge.scenario import Scenario, load, lower
 from streamgauge.scenario.settings import set_folder
 from streamgauge.systems.machines import MACHINES
 from streamgauge.units import Packets, Percent, Quantity, Time, UnitError
@@ -30,6 +33,9 @@ _WAIT, _SHOWN, _INCOMPLETE, _LATE = "picture_wait", "frame_shown", "frame_incomp
 _MOST_ROUND_TRIPS = 8
 _LEAST_LATENCY_NS = 250_000_000
 """Latency of the trials: 8 round trips, and no less than this."""
+_DATAGRAM_BYTES = 7 * 188
+_TS_BYTES, _TS_ROOM = 188, 184
+"""A packet of MPEG-TS, and its bytes of media (ISO/IEC 13818-1 section 2.4.3.2)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +101,8 @@ def run_table(question: LatencyQuestion, progress: Callable[[Progress], None] | 
         trials = [_waits(outcome) for outcome in done if outcome.valid]
         if trials:
             loss, rtt = (str(point.loss), point.loss.fraction), (str(point.rtt), point.rtt.s)
-            cells.append(cell_of(trials, share, loss=loss, rtt=rtt, most_s=point.most_s))
+            arq = None if question.burst else _arq_s(point, share)
+            cells.append(cell_of(trials, share, loss=loss, rtt=rtt, most_s=point.most_s, arq_s=arq))
     return LatencyTable(
         system=question.system,
         share=share,
@@ -107,6 +114,16 @@ def run_table(question: LatencyQuestion, progress: Callable[[Progress], None] | 
         invalid=sum(not outcome.valid for outcome in outcomes),
         interrupted=interrupted,
     )
+
+
+def _arq_s(point: _Point, share: float) -> float | None:
+    """Returns the latency of plain ARQ, in s, for pictures of the scenario's clip."""
+    settings = lower(point.scenario, "sim", 1)["flows"][0]["app"]
+    (of_system,) = settings.values()
+    sizes = of_system["clip"]["frame_bytes"]
+    datagrams = Counter(math.ceil(math.ceil(size / _TS_ROOM) * _TS_BYTES / _DATAGRAM_BYTES) for size in sizes)
+    pictures = {count: number / len(sizes) for count, number in datagrams.items()}
+    return arq_latency_s(point.loss.fraction, point.rtt.s, pictures, share)
 
 
 def _points(question: LatencyQuestion) -> list[_Point]:

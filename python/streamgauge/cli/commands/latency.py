@@ -19,8 +19,11 @@ def add(app: typer.Typer) -> None:
 
 
 def _latency_table(
-    system: Annotated[
-        str, typer.Argument(metavar="SYSTEM", help="System that repeats lost packets within a latency: srt.")
+    systems: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SYSTEM...", help="Systems that repeat lost packets within a latency: srt, rist."
+        ),
     ],
     loss: Annotated[
         str, typer.Option("--loss", metavar="P1,P2", help="Shares of lost packets, the same both ways.")
@@ -60,13 +63,14 @@ def _latency_table(
     """Print the least latency that shows 99.9 % of pictures, by loss and round trip.
 
     Each trial answers for all latencies up to 8 round trips (at least 250 ms). The pictures of all seeds
-    count together, and the interval is by seeds. Trials run in sim (docs/contribution.md).
+    count together, and the interval is by seeds. Trials run in sim (docs/contribution.md). Several systems
+    stand beside each other, and plain ARQ by theory beside all.
 
     [b]Examples[/b]
 
       streamgauge latency-table srt
 
-      streamgauge latency-table srt --loss 1%,5% --rtt 40ms --report table.html
+      streamgauge latency-table srt rist --loss 1%,5% --rtt 40ms --report table.html
 
       streamgauge latency-table srt --burst '3 packets' --json
     """
@@ -74,7 +78,7 @@ def _latency_table(
 
     return latency_command(
         LatencyRequest(
-            system=system,
+            systems=systems,
             losses=loss.split(","),
             rtts=rtt.split(","),
             burst=burst,
