@@ -172,7 +172,10 @@ COMMANDS: dict[str, How] = {
     "streamgauge crosscheck contribution --machine virtual --docs docs/fidelity-contribution.md": How(
         "never", "takes an hour"
     ),
+    "streamgauge latency-table srt rist --loss 1%,5% --rtt 100ms --repeat 2 --report both.html": HERE,
+    "streamgauge run contribution/rist-four-round-trips --mode sim": HERE,
     "streamgauge systems srt": HERE,
+    "streamgauge systems rist": HERE,
     # realvideo
     "streamgauge run realvideo/head2head-75 --mode sim --repeat 8": How(status=1),
     "streamgauge run realvideo/media-scaling-35-udp --mode sim --repeat 8": How(status=2),

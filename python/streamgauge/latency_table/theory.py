@@ -13,9 +13,9 @@ def arq_share(loss: float, pictures: Mapping[int, float], rounds: int) -> float:
     """Returns the share of pictures that are whole after so many rounds.
 
     Derived for selective repeat (RFC 3366 section 1.4) with packets, requests and repetitions lost on their
-    own with the probability `loss`. A round mends a packet if request and repetition arrive, (1 - loss)^2. After
-    k rounds a packet is missing with loss · (1 - (1 - loss)^2)^k, and a picture of n packets is whole
-    with one minus that, to the power of n.
+    own with the probability `loss`. A round mends a packet if request and repetition arrive,
+    (1 - loss)^2. After k rounds a packet is missing with loss · (1 - (1 - loss)^2)^k. A picture of n packets
+    is whole with one minus that, to the power of n.
 
     Args:
         loss: share of lost packets, the same both ways, 0 to less than 1.
