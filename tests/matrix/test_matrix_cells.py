@@ -117,7 +117,7 @@ def test_the_one_that_ships_has_every_system_of_ours_in_every_kind() -> None:
     }
     # Of a film: what makes its media as it sends them has a family of its own.
     ours = {name for name, one in SYSTEMS.items() if one.clips and one.written_by_us("sim", {})}
-    # SRT's and RIST's latency is a choice for each link: `streamgauge latency-table` has it, the matrix no row.
+    # SRT's and RIST's latency is a choice for each link: `streamgauge latency-table` has it.
     assert ours - {"rist", "srt"} <= played
     # Whatever is beside a system, it is beside all of them.
     for kind in matrix.kinds:

@@ -4,6 +4,7 @@
 pub mod congestion;
 pub mod nack;
 pub mod reliable_udp;
+pub mod rist;
 
 use rtcp_types::prelude::*;
 use rtcp_types::{
@@ -11,10 +12,10 @@ use rtcp_types::{
 };
 use streamgauge_base::{Duration, Instant};
 
-use crate::rist::{self, RistApp};
 use congestion::{CongestionFeedback, Feedback, PictureLoss, TransportWide};
 use nack::{NackPacket, TRANSPORT_FEEDBACK};
 use reliable_udp::{ACK, AckPacket, CLIENT_REPORT, ClientReport, HINT, HINT_SUBTYPE, Hint, OLD_ACK};
+use rist::RistApp;
 
 /// The packet type of APP, which Reliable UDP's packets have.
 pub const APP: u8 = 204;

@@ -4,12 +4,11 @@
 //! Compounds of RTCP are read by [`rtcp`](crate::rtcp), which has these packets as variants. The main profile's header of GRE
 //! (VSF TR-06-2) is read without keys.
 
-mod app;
 mod data;
 mod gre;
 
 pub use crate::body::Body;
-pub use app::{Echo, MOST_RANGES, NAME, NackRange, RistApp};
+pub use crate::rtcp::rist::{Echo, MOST_RANGES, NAME, NackRange, RistApp};
 pub use data::{CLOCK_RATE, Data, DataFault, HEADER_BYTES, PAYLOAD_TYPE, is_repeated, source_of};
 pub use gre::{Gre, GreFault, GreProtocol, Ports};
 

@@ -1,6 +1,6 @@
 //! RIST's own RTCP packets: APP with the name `RIST`.
 
-use crate::rtcp::{APP, Fault, Problem};
+use super::{APP, Fault, Problem};
 
 /// The name of the packets (TR-06-1 section 5.3.1.2).
 pub const NAME: [u8; 4] = *b"RIST";
