@@ -203,7 +203,7 @@ fn to_librist(loses: bool) {
     let Some(_program) = start(RECEIVER, &format!("rist://@127.0.0.1:{port}"), &to) else { return };
     output.set_read_timeout(Some(StdDuration::from_secs(6))).unwrap();
     let collector = std::thread::spawn(move || {
-        let (mut came, mut buffer) = (Vec::new(), [0; 2048]);
+        let (mut came, mut buffer) = (Vec::<u8>::new(), [0; 2048]);
         while let Ok(length) = output.recv(&mut buffer) {
             came.extend(&buffer[..length]);
         }
@@ -257,7 +257,7 @@ fn from_librist(request_form: RequestForm, loses: bool) {
     receiver.keep_payloads();
     wire.drive(&mut receiver, |_| false);
     feeder.join().unwrap();
-    let mut came = Vec::new();
+    let mut came: Vec<u8> = Vec::new();
     while let Some(payload) = receiver.take_payload() {
         came.extend(payload.head());
     }
