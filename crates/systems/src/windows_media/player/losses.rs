@@ -61,6 +61,8 @@ struct Judgement {
     until: Instant,
     expected: u32,
     lost: u32,
+    /// Those of them in runs that `most_run` counts.
+    counted: u32,
 }
 
 /// Those of a session.
@@ -136,6 +138,8 @@ impl Losses {
         if let Some(judged) = self.judgement.as_mut().filter(|one| (one.from..one.until).contains(&now)) {
             judged.expected += missed + 1;
             judged.lost += missed;
+            let longest = self.settings.most_run;
+            judged.counted += if longest == 0 || missed <= longest { missed } else { 0 };
         }
         if self.slots.back().is_none_or(|slot| slot.begins + SLOT <= now) {
             self.slots.push_back(Slot { begins: now, expected: 0, lost: 0 });
@@ -170,7 +174,7 @@ impl Losses {
 
     fn judge_from(&mut self, from: Instant) {
         let until = from + self.settings.judged_for;
-        self.judgement = Some(Judgement { from, until, expected: 0, lost: 0 });
+        self.judgement = Some(Judgement { from, until, expected: 0, lost: 0, counted: 0 });
     }
 
     /// Returns when there is something to judge.
@@ -178,13 +182,16 @@ impl Losses {
         self.judgement.map(|judgement| judgement.until)
     }
 
-    /// Returns the loss in the judged time, if it is time; packets that arrived again count too.
+    /// Returns the loss in the judged time, if it is time; packets that arrived again count too, and those in long runs
+    /// only where they are too many in all.
     pub fn judge(&mut self, now: Instant) -> Option<f64> {
         let judgement = self.judgement.take_if(|one| one.until <= now)?;
         if self.settings.judged_again > Duration::ZERO {
             self.judge_from(judgement.from + self.settings.judged_again);
         }
-        Some(f64::from(judgement.lost) / f64::from(judgement.expected.max(1)))
+        let share = |lost: u32| f64::from(lost) / f64::from(judgement.expected.max(1));
+        let all = share(judgement.lost);
+        Some(if all > self.settings.most_run_loss { all } else { share(judgement.counted) })
     }
 
     fn earliest(&self) -> Option<Instant> {
@@ -301,6 +308,26 @@ mod tests {
         assert_eq!(judged.len(), 1);
         assert!((judged[0] - 0.1).abs() < 0.02, "{judged:?}");
         assert_eq!(losses.judges_at(), None);
+    }
+
+    #[test]
+    fn bursts_that_overflow_a_queue_are_not_judged_unless_they_are_too_many() {
+        // A run of `run` packets is lost in each 25.
+        let judged = |run: u16, most_run: u32| {
+            let mut losses = losses(|settings| {
+                (settings.most_run, settings.most_run_loss) = (most_run, 0.4);
+                settings.judged_after = Duration::ZERO;
+            });
+            losses.asked(at(0));
+            for n in (0..400u16).filter(|n| n % 25 >= run) {
+                losses.came(at(10 * u64::from(n)), n);
+            }
+            losses.judge(at(4_000)).unwrap()
+        };
+        assert!(judged(1, 2) > 0.035 && judged(2, 2) > 0.07);
+        assert_eq!(judged(6, 2), 0.0);
+        assert!((judged(6, 0) - 0.24).abs() < 0.02);
+        assert!((judged(15, 2) - 0.6).abs() < 0.03);
     }
 
     proptest! {

@@ -144,6 +144,12 @@ settings! {
         /// included.
         /// Source: the thesis, section 4.3: between 3 and 5 %.
         pub most_loss: f64 => |p| p.least(0).most(1),
+        /// Packets that are missing in a longer run than this do not count there: they overflowed a queue. 0 counts all.
+        /// Source: ours; the thesis, sections 4.1 and 4.3: bursts that lose a third are not thinned, 5 % lost singly are.
+        pub most_run: u32,
+        /// It requests less, too, when more than this share is lost in all while that is judged.
+        /// Source: ours; it matters where `most_run` leaves packets out.
+        pub most_run_loss: f64 => |p| p.least(0).most(1),
         /// It begins to judge this long after it asked for media, and reacts when its buffer is full.
         /// Source: the thesis, section 5: it responds if the loss is present at the start; fitted to loss that begins or
         /// ends 15 s after the start (section 4.3).
@@ -220,6 +226,8 @@ impl PlayerSettings {
 
             heed_loss: !is_helix,
             most_loss: 0.035,
+            most_run: 0,
+            most_run_loss: 1.0,
             judged_after: ms(12_000),
             judged_for: ms(3_000),
             judged_again: Duration::ZERO,

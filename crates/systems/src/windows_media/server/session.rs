@@ -247,7 +247,10 @@ impl WmSession {
             }
             self.say_level(now, line);
             let faster = self.faster_bps();
-            let steady = self.settings.steady_burst.filter(|_| faster.is_none());
+            let steady = self
+                .settings
+                .steady_burst
+                .filter(|_| faster.is_none() && self.position >= self.settings.steady_from);
             let until = (self.position + steady.unwrap_or(self.settings.burst)).min(self.to);
             let lasts = until.saturating_sub(self.position);
             self.burst(now, until, line);

@@ -39,6 +39,9 @@ settings! {
         /// queue.
         /// Source: the thesis, section 4.1: bursts are then equally far apart at 340 and 548 kbit/s; how far is not printed.
         pub steady_burst: Option<Duration> => |p| p.least(MS).most(10_000.0 * MS),
+        /// Media up to here is sent in bursts of `burst` at any rate: the buffers of players fill.
+        /// Source: the thesis, section 4.1: 548 kbit/s, which fill the buffer at their own rate, come in bursts of 475 ms.
+        pub steady_from: Duration,
         /// Media is sent at this multiple of its rate at most, at any request.
         /// Source: the thesis, section 4.1.
         pub most_acceleration: f64 => |p| p.least(1),
@@ -65,6 +68,7 @@ impl ServerSettings {
             packet_bytes: 1444,
             burst: ms(475),
             steady_burst: None,
+            steady_from: Duration::ZERO,
             most_acceleration: match preset {
                 Preset::Wms9 => 4.0,
                 Preset::Wms8 => 1.0,

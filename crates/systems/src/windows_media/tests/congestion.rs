@@ -86,12 +86,19 @@ fn repair_that_waits_for_calm_comes_after_the_losses() {
 
 #[test]
 fn bursts_may_be_smaller_once_media_goes_at_its_own_rate() {
-    let apart = |steady_ms: Option<u64>| {
-        let pair =
-            run(&with(|spec| spec.server.steady_burst = steady_ms.map(Duration::from_millis)), pipe(), &[]);
+    let apart = |steady_ms: Option<u64>, from_s: u64| {
+        let change = with(|spec| {
+            spec.server.steady_burst = steady_ms.map(Duration::from_millis);
+            spec.server.steady_from = Duration::from_secs(from_s);
+        });
+        let pair = run(&change, pipe(), &[]);
         let at: Vec<f64> = sent_at(&pair).into_iter().filter(|at| (40.0..50.0).contains(at)).collect();
         at.windows(2).map(|pair| pair[1] - pair[0]).filter(|gap| *gap > 0.05).fold(0.0, f64::max)
     };
-    assert!((0.47..0.48).contains(&apart(None)), "{}", apart(None));
-    assert!((0.29..0.31).contains(&apart(Some(300))), "{}", apart(Some(300)));
+    let all = apart(None, 0);
+    assert!((0.47..0.48).contains(&all), "{all}");
+    let later = apart(Some(300), 600);
+    assert!((0.47..0.48).contains(&later), "{later}");
+    let smaller = apart(Some(300), 0);
+    assert!((0.29..0.31).contains(&smaller), "{smaller}");
 }
