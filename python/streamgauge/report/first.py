@@ -146,7 +146,8 @@ class AnsweredQuestion:
     @property
     def _parts(self) -> tuple[str, str]:
         head, found, rest = self.verdict.partition(": ")
-        if found and len(head) <= _HEAD:
+        # A colon in a later sentence has no part of the verdict behind it, as in "Confidence: high".
+        if found and len(head) <= _HEAD and ". " not in head:
             return f"{head}.", rest
         sentence = re.match(r"(.{10,160}?[^ .]\.)(?: (.+))?$", self.verdict, re.DOTALL)
         if sentence is not None and not sentence[1].endswith(").") and sentence[2]:
