@@ -9,11 +9,13 @@ import pytest
 from streamgauge.evaluate.judging import EvaluatedRow, judge
 from streamgauge.evaluate.question import SameAs
 from streamgauge.evaluate.running import run_trials, trials_of
+from streamgauge.evaluate.rust_crate import STAND_IN, CrateControl, built_crate
 from streamgauge.evaluate.suites import questions_of
 from streamgauge.evaluate.trials import ControlBed
 from streamgauge.systems.parameter import function_of
 
-PAGE = Path(__file__).parents[2] / "docs" / "own-congestion-control.md"
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "own-congestion-control.md"
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +31,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def rows(
-    folder: Path, control: str, criteria: tuple[str, ...], *, reference: str = "cubic", seeds: int = 2
+    folder: Path,
+    control: str,
+    criteria: tuple[str, ...],
+    *,
+    reference: str = "cubic",
+    seeds: int = 2,
+    crate: CrateControl | None = None,
 ) -> list[EvaluatedRow]:
     """These rows of the quick suite; of all with no criterion given."""
     named = control if function_of(control) is None else f"{folder}/{control}"
@@ -40,7 +48,7 @@ def rows(
         if one.criterion in criteria or (not criteria and isinstance(one.bound, SameAs))
     ]
     assert questions
-    ran = run_trials(trials_of(questions), "sim", folder / "trials", seeds=seeds)
+    ran = run_trials(trials_of(questions), "sim", folder / "trials", seeds=seeds, crate=crate)
     assert not ran.faults, [fault.words for fault in ran.faults.values()]
     return judge(questions, ran, seeds)
 
@@ -88,3 +96,16 @@ def test_every_row_that_the_page_names_fails(folder: Path, control: str, criteri
     found = rows(folder, control, criteria, seeds=5)
     assert {row.question.criterion for row in found} == set(criteria)
     assert {row.verdict for row in found} == {"fail"}, [(row.question.criterion, row.values) for row in found]
+
+
+@pytest.mark.long
+def test_the_crate_s_aimd_is_told_apart_from_reno_as_python_s_is(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The crate's folder stays as it was.
+    monkeypatch.setenv("CARGO_TARGET_DIR", str(folder / "target"))
+    crate = built_crate(f"{ROOT}/examples/controller-crate:aimd")
+    (row,) = rows(folder, STAND_IN, ("High delay",), reference="reno", crate=crate)
+    (twin,) = rows(folder, "aimd.py:Aimd", ("High delay",), reference="reno")
+    assert row.verdict == twin.verdict == "fail"
+    assert row.value == pytest.approx(twin.value, abs=2), (row.values, twin.values)

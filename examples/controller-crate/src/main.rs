@@ -1,73 +1,25 @@
-//! Registers a congestion control of this crate and simulates a bulk transfer with it, and one with CUBIC.
+//! Registers two congestion controls of this crate. Alone it simulates a bulk transfer with one of them, and one with
+//! CUBIC; `simulate PLAN DIRECTORY` runs a trial's plan, as `streamgauge evaluate cc` has it.
 //!
 //! ```text
 //! cargo run --manifest-path examples/controller-crate/Cargo.toml
+//! streamgauge evaluate cc examples/controller-crate:aimd --quick
 //! ```
 
+mod aimd;
+mod gentle;
+
+use std::env;
+use std::error::Error;
+use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::json;
-use streamgauge_base::{Duration, Instant};
 use streamgauge_plan::TrialPlan;
-use streamgauge_sim::simulate_in_memory;
+use streamgauge_sim::{simulate, simulate_in_memory};
 use streamgauge_systems::media::Contents;
-use streamgauge_transport::tcp::congestion::{Ack, Controller, Factory, Start, register};
-
-/// Holds the round trip near its least: a segment more in each round trip while the queue is short, an eighth less when it
-/// is not.
-#[derive(Debug)]
-struct Gentle {
-    mss: u64,
-    window: u64,
-    round_end: u64,
-}
-
-/// The longest queue that it takes, as a time.
-const QUEUE: Duration = Duration::from_millis(10);
-
-impl Controller for Gentle {
-    fn on_ack(&mut self, ack: &Ack) {
-        if ack.una <= self.round_end {
-            return;
-        }
-        self.round_end = ack.next;
-        if ack.srtt > ack.min_rtt + QUEUE {
-            self.window -= self.window / 8;
-        } else if ack.window_limited {
-            self.window += self.mss;
-        }
-        self.window = self.window.max(2 * self.mss);
-    }
-    fn on_congestion_event(&mut self, _now: Instant) {
-        self.window = (self.window / 2).max(2 * self.mss);
-    }
-    fn on_timeout(&mut self, _now: Instant, _repeated: bool) {
-        self.window = self.mss;
-    }
-    fn on_idle(&mut self, _now: Instant, _idle: Duration, _rto: Duration) {}
-    fn window(&self) -> u64 {
-        self.window
-    }
-    fn ssthresh(&self) -> u64 {
-        u64::MAX
-    }
-    fn governs_recovery(&self) -> bool {
-        true
-    }
-}
-
-#[derive(Debug)]
-struct GentleFactory;
-
-impl Factory for GentleFactory {
-    fn name(&self) -> &str {
-        "gentle"
-    }
-    fn make(&self, start: &Start) -> Box<dyn Controller> {
-        let mss = u64::from(start.mss);
-        Box::new(Gentle { mss, window: u64::from(start.segments) * mss, round_end: 0 })
-    }
-}
+use streamgauge_transport::tcp::congestion::register;
 
 /// A bulk transfer for 20 s over 10 Mbit/s and 20 ms each way, in front of which 100 packets may wait.
 fn plan(control: &str) -> Result<TrialPlan, serde_json::Error> {
@@ -95,8 +47,26 @@ fn plan(control: &str) -> Result<TrialPlan, serde_json::Error> {
     }))
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    register(Arc::new(GentleFactory))?;
+fn main() -> Result<(), Box<dyn Error>> {
+    register(Arc::new(gentle::GentleFactory))?;
+    register(Arc::new(aimd::AimdFactory))?;
+    let arguments: Vec<_> = env::args().skip(1).collect();
+    let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+    match arguments[..] {
+        [] => compare(),
+        ["simulate", plan, directory] => run(Path::new(plan), Path::new(directory)),
+        _ => Err("arguments: none, or simulate PLAN DIRECTORY".into()),
+    }
+}
+
+/// Runs a plan, leaves its record in the directory and prints the summary as JSON.
+fn run(plan: &Path, directory: &Path) -> Result<(), Box<dyn Error>> {
+    let plan: TrialPlan = serde_json::from_str(&fs::read_to_string(plan)?)?;
+    println!("{}", serde_json::to_string(&simulate(&plan, directory)?)?);
+    Ok(())
+}
+
+fn compare() -> Result<(), Box<dyn Error>> {
     for control in ["gentle", "cubic"] {
         let (summary, _) = simulate_in_memory(&plan(control)?, &Contents::NONE)?;
         let flow = &summary.flows[0];
