@@ -417,9 +417,8 @@ COMMANDS: dict[str, How] = {
     "streamgauge evaluate cc aimd.py --quick --report aimd.html": How(
         "never", "tests/evaluate/test_evaluate_walk.py does it"
     ),
-    "streamgauge evaluate cc examples/controller-crate:aimd --quick --reference reno --report rust-aimd.html": How(
-        "never", "tests/evaluate/test_evaluate_walk.py does it"
-    ),
+    "streamgauge evaluate cc examples/controller-crate:aimd --quick --reference reno "
+    "--report rust-aimd.html": How("never", "tests/evaluate/test_evaluate_walk.py does it"),
     # evaluate, evaluated
     "streamgauge evaluate cc vegas --quick --seeds 3 --out runs/vegas": How("long", A_MINUTE, status=1),
     "streamgauge evaluate cc nada --suite rfc8867 --seeds 2 --out runs/nada": How("long", A_MINUTE, status=1),

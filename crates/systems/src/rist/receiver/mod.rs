@@ -120,7 +120,7 @@ impl RistReceiver {
     }
 
     fn control(&mut self, now: Instant, bytes: &Chunk, io: &mut dyn Io) {
-        if !rtcp::parse(bytes.head()).next().is_some_and(|first| first.is_ok()) {
+        if rtcp::parse(bytes.head()).next().is_none_or(|first| first.is_err()) {
             return;
         }
         self.control.hear(now, self.source.unwrap_or(0), io);
@@ -204,7 +204,7 @@ impl RistReceiver {
     }
 
     fn ask(&mut self, now: Instant, io: &mut dyn Io) {
-        if !self.missing.due().is_some_and(|due| due <= now) {
+        if self.missing.due().is_none_or(|due| due > now) {
             return;
         }
         let bounds = Bounds {

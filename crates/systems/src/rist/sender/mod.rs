@@ -81,7 +81,7 @@ impl RistSender {
 
     fn datagram(&mut self, now: Instant, bytes: &Chunk, io: &mut dyn Io) {
         // A datagram that is no RTCP is not for us.
-        if !rtcp::parse(bytes.head()).next().is_some_and(|first| first.is_ok()) {
+        if rtcp::parse(bytes.head()).next().is_none_or(|first| first.is_err()) {
             return;
         }
         if self.control.hear(now, self.source, io) {
