@@ -28,7 +28,7 @@ __all__ = ["SHIPPED", "Matrix", "MatrixCell", "MatrixSystem", "ScenarioKind", "m
 
 SHIPPED = Path("matrix") / "matrix.yaml"
 """The matrix that ships, below the catalogue's folder."""
-REAL = {"webrtc-chromium": "today/call-chromium-no"}
+REAL = {name: entry.added_by for name, entry in SYSTEMS.items() if entry.added_by is not None}
 """Systems of others that stand beside those of a file where they are asked for by name, with the scenario
 whose subject they are."""
 _SYSTEM = ("system", "traffic", "parameters", "congestion_control", "ecn", "clip", "sim", "emu")

@@ -58,6 +58,9 @@ class System:
     stood_in_by: Mapping[str, Callable[[Mapping[str, ParameterValue | None]], Mapping[str, str]]] = field(
         default_factory=dict
     )
+    #: A scenario of the catalogue whose subject it is: a comparison of other systems adds it by this one, if
+    #: asked for by name.
+    added_by: str | None = None
     #: Starts and reads it in emu.
     adapter: Adapter
 

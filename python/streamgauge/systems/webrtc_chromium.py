@@ -236,5 +236,6 @@ SYSTEM = System(
         ),
     },
     stood_in_by={STAND_IN: _as_hosted},
+    added_by="today/call-chromium-no",
     adapter=WebrtcChromium(),
 )

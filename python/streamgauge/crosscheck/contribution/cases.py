@@ -21,6 +21,7 @@ from streamgauge.crosscheck.cases import MARK
 from streamgauge.scenario import Scenario
 from streamgauge.scenario.draws import draw
 from streamgauge.systems.machines import MACHINES
+from streamgauge.systems.registry import SYSTEMS
 
 __all__ = ["CONDITIONS", "FLOW", "SUBJECTS", "ContributionCase", "cases"]
 
@@ -29,8 +30,13 @@ CONDITIONS: Final = 20
 DRAW: Final = 20261130
 """The seed of the conditions."""
 FLOW: Final = "media"
+_WAIT: Final = "picture_wait"
+"""The event by which a receiver of a contribution reports how long each picture waits."""
 SUBJECTS: Final[Mapping[str, str]] = {
-    theirs: ours for theirs, ours in (("srt-libsrt", "srt"), ("rist-librist", "rist")) if ours in MACHINES
+    theirs: ours
+    for theirs, entry in SYSTEMS.items()
+    for ours in entry.stood_in_by
+    if ours in MACHINES and _WAIT in MACHINES[ours].events
 }
 """Each compared system of others, with our machine that stands in for it; those that have one."""
 CLIP_S: Final = 12

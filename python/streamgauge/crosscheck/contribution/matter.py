@@ -20,34 +20,27 @@ from streamgauge.crosscheck.contribution.measure import keep_contribution
 from streamgauge.crosscheck.contribution.quantities import quantity
 from streamgauge.errors import ScenarioError
 from streamgauge.scenario import lower, override
+from streamgauge.systems.registry import SYSTEMS
 
 __all__ = ["MUTANTS", "SWITCHES", "contribution_matter", "varied"]
 
 _OF_HOSTS: Final = "host_jitter"
 
-_WRONG: Final[Mapping[str, Sequence[tuple[str, str, Variant]]]] = {
-    "srt": (
-        ("no repair", "lost packets are never sent again", {"retransmission": "off"}),
-        (
-            "each report",
-            "a packet is sent again at each report of its loss",
-            {"retransmission": "aggressive"},
-        ),
-        ("half the latency", "the receiver waits half as long", {"latency": "40 ms"}),
-        ("one report", "a loss is reported once", {"periodic_nak": "off"}),
-        ("slow reports", "losses are reported again after 2 s", {"nak_interval": "2 s"}),
-    ),
-    "rist": (
-        ("one request", "a missing packet is asked for once", {"max_retries": 1}),
-        ("short buffer", "the receiver waits 40 ms", {"latency": "40 ms"}),
-    ),
-}
-"""Deliberate faults of each machine of ours: name, words, and the parameters."""
+_WRONG: Final[Sequence[tuple[str, str, Variant]]] = (
+    ("no repair", "lost packets are never sent again", {"retransmission": "off"}),
+    ("each report", "a packet is sent again at each report of its loss", {"retransmission": "aggressive"}),
+    ("half the latency", "the receiver waits half as long", {"latency": "40 ms"}),
+    ("one report", "a loss is reported once", {"periodic_nak": "off"}),
+    ("slow reports", "losses are reported again after 2 s", {"nak_interval": "2 s"}),
+    ("one request", "a missing packet is asked for once", {"max_retries": 1}),
+)
+"""Deliberate faults of a machine of ours that has these parameters: name, words, and the parameters."""
 
 MUTANTS: Final = tuple(
     Mutant(f"{subject}: {name}", words, f"{subject}/*", variant)
     for subject, ours in SUBJECTS.items()
-    for name, words, variant in _WRONG[ours]
+    for name, words, variant in _WRONG
+    if set(variant) <= set(SYSTEMS[ours].parameters)
 )
 
 SWITCHES: Final[Mapping[str, Variant]] = {
