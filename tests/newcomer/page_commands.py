@@ -24,6 +24,7 @@ WORLD = How("in namespaces", "needs namespaces")
 A_MINUTE = "takes minutes"
 VIRTUAL = How("long", "a virtual machine, which tests/machine starts")
 READERS = "runs what the reader has written"
+GATEWAY = How("never", "names a network of one's own; tests/gateway does the like between namespaces")
 CAPTURES = How("never", "names captures of one's own")
 PUBLIC = "plays for a person, in a window or through speakers"
 
@@ -261,10 +262,22 @@ COMMANDS: dict[str, How] = {
     "streamgauge run examples/hls.yaml": How("long", "test_own_programs runs it in less time"),
     "streamgauge run examples/own-player.yaml": How("long", "test_own_events runs it in less time"),
     "streamgauge calibrate --quick --json": How("long", A_MINUTE),
+    "streamgauge calibrate --live": How("long", A_MINUTE),
     "streamgauge calibrate --out calibration.png --out calibration.json": How("long", A_MINUTE),
     "python benches/validity.py --json validity.json": How("never", "a benchmark"),
     "python benches/link_peers.py --rounds 3": How("never", "a benchmark"),
     "streamgauge run examples/http.yaml --mode emu --repeat 20 --jobs 4": How("long", A_MINUTE),
+    # gateway
+    "sudo streamgauge gateway --lan eth1 --wan eth2 --preset lte --live": GATEWAY,
+    "sudo streamgauge gateway --lan eth1 --wan eth2 --preset lte --dry-run": GATEWAY,
+    "sudo ip address flush dev eth1; sudo ip link set eth1 up": GATEWAY,
+    "sudo ip address flush dev eth2; sudo ip link set eth2 up": GATEWAY,
+    "sudo streamgauge gateway --lan eth1 --wan eth2 "
+    "--down 'rate 4 Mbit/s, queue 60 kB, delay 20 ms'": GATEWAY,
+    "sudo streamgauge gateway --lan wlan0 --down 'rate 2 Mbit/s, queue 30 kB, delay 30 ms' "
+    "--up 'delay 30 ms'": GATEWAY,
+    "sudo streamgauge gateway --container player --preset dsl": GATEWAY,
+    "streamgauge gateway --listen 8554 --to camera.local:554 --down 'rate 1 Mbit/s, queue 20 kB'": GATEWAY,
     # content
     "streamgauge clip carphone-550k clips/clip.mp4": HERE,
     "streamgauge clip testsrc2-1M clips/card.mp4 --duration 4s --audio 48kbit/s --json": How(

@@ -141,9 +141,8 @@ def read(words: list[str]) -> None:
     words = words[1:] if words[0] == "sudo" else words
     if words[0] != "streamgauge":
         return
-    words = spelt_out(words)
     group: Any = command()
-    context = group.make_context("streamgauge", words[1:])
+    context = group.make_context("streamgauge", spelt_out(words[1:]))
     name, one, rest = group.resolve_command(context, [*context._protected_args, *context.args])
     parameters = one.make_context(name, list(rest), parent=context).params
     if name in ("run", "reproduce", "show"):
