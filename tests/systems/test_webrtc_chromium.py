@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -159,11 +160,15 @@ def test_in_sim_str0m_stands_in_with_the_rate_of_the_browsers() -> None:
 def browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     assert CHROMIUM is not None
     monkeypatch.setenv("STREAMGAUGE_EVENTS", str(tmp_path / "events.jsonl"))
-    folders = dict.fromkeys(("HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"), str(tmp_path))
-    command = [CHROMIUM, *browser_call.FLAGS, f"--user-data-dir={tmp_path}/profile"]
-    one = Browser(command, log=tmp_path / "chromium.log", environment={"PATH": "/usr/bin:/bin", **folders})
-    yield one
-    one.end()
+    # Chromium binds a socket there, whose path may have 108 bytes.
+    with tempfile.TemporaryDirectory() as own:
+        folders = dict.fromkeys(("HOME", "TMPDIR", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"), own)
+        command = [CHROMIUM, *browser_call.FLAGS, f"--user-data-dir={own}/profile"]
+        one = Browser(
+            command, log=tmp_path / "chromium.log", environment={"PATH": "/usr/bin:/bin", **folders}
+        )
+        yield one
+        one.end()
 
 
 @needs_chromium

@@ -15,7 +15,7 @@ mod tests;
 
 pub use receiver::RistReceiver;
 pub use sender::RistSender;
-pub use spec::{CongestionControl, RequestForm, RistSpec};
+pub use spec::{RepairControl, RequestForm, RistSpec};
 
 use streamgauge_base::{Duration, Ecn, RandomStream};
 use streamgauge_plan::{DatagramProtocol, Parameter, Protocols};

@@ -40,7 +40,7 @@ settings! {
         /// Which requests the sender leaves out. `normal` repeats a packet once in a round trip, `aggressive` once in two,
         /// `off` at each request.
         /// Source: librist's congestion control, modes 1, 2 and 0; 1 unless set.
-        pub congestion_control: CongestionControl,
+        pub congestion_control: RepairControl,
         /// The greatest rate, repeated packets included: above it the sender repeats none.
         /// Source: librist's RIST_DEFAULT_RECOVERY_MAXBITRATE.
         pub maxbitrate_bps: u64 => |p| p.called("maxbitrate").least(1e3).most(100e9),
@@ -71,7 +71,7 @@ settings! {
 /// The sender's choice among requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum CongestionControl {
+pub enum RepairControl {
     /// Mode 0: each is answered.
     Off,
     /// Mode 1: one in a round trip.
@@ -79,7 +79,7 @@ pub enum CongestionControl {
     /// Mode 2: one in two round trips.
     Aggressive,
 }
-setting!(CongestionControl => Kind::Words(vec!["off", "normal", "aggressive"]));
+setting!(RepairControl => Kind::Words(vec!["off", "normal", "aggressive"]));
 
 /// The form of requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -105,7 +105,7 @@ impl RistSpec {
             max_retries: 20,
             request_spacing: 1.1,
             request_until: 1.1,
-            congestion_control: CongestionControl::Normal,
+            congestion_control: RepairControl::Normal,
             maxbitrate_bps: 100_000_000,
             request_form: RequestForm::Ranges,
             request_packets: 200,
@@ -150,9 +150,9 @@ impl RistSpec {
     /// Returns the time in which the sender repeats a packet once; `None` where it repeats at each request.
     pub(super) fn repeat_spacing(&self, last_rtt: Duration) -> Option<Duration> {
         match self.congestion_control {
-            CongestionControl::Off => None,
-            CongestionControl::Normal => Some(self.clamped(last_rtt)),
-            CongestionControl::Aggressive => Some(self.clamped(last_rtt) * 2),
+            RepairControl::Off => None,
+            RepairControl::Normal => Some(self.clamped(last_rtt)),
+            RepairControl::Aggressive => Some(self.clamped(last_rtt) * 2),
         }
     }
 

@@ -228,7 +228,7 @@ fn the_wait_of_a_picture_is_the_latency_that_shows_it() {
 }
 
 /// Requests come more often than once in a round trip.
-fn with(congestion_control: CongestionControl) -> Pair {
+fn with(congestion_control: RepairControl) -> Pair {
     let spec = RistSpec {
         congestion_control,
         request_spacing: 0.3,
@@ -240,7 +240,7 @@ fn with(congestion_control: CongestionControl) -> Pair {
 
 #[test]
 fn modes_answer_each_request_or_one_in_one_or_two_round_trips() {
-    let pairs = [CongestionControl::Off, CongestionControl::Normal, CongestionControl::Aggressive].map(with);
+    let pairs = [RepairControl::Off, RepairControl::Normal, RepairControl::Aggressive].map(with);
     let repeated = pairs.each_ref().map(|pair| sum(pair, "repeated"));
     let withheld = pairs.each_ref().map(|pair| sum(pair, "withheld"));
     assert!(repeated[0] > 2.0 * repeated[1] && repeated[1] >= repeated[2], "{repeated:?}");

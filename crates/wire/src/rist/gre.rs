@@ -17,7 +17,7 @@ const FULL: u16 = 0x0800;
 
 /// The UDP ports within the tunnel, where the rest of the headers is left out (section 5.3.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Ports {
+pub struct GrePorts {
     /// The sender's.
     pub source: u16,
     /// The receiver's: even for RTP, odd for RTCP.
@@ -28,7 +28,7 @@ pub struct Ports {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GreProtocol {
     /// RTP or RTCP behind ports alone.
-    Reduced(Ports),
+    Reduced(GrePorts),
     /// A whole packet of IP.
     Full,
     /// The tunnel is kept.
@@ -90,7 +90,7 @@ impl<'a> Gre<'a> {
         }
         let protocol = match protocol {
             REDUCED => {
-                let ports = Ports { source: half(at)?, destination: half(at + 2)? };
+                let ports = GrePorts { source: half(at)?, destination: half(at + 2)? };
                 at += 4;
                 GreProtocol::Reduced(ports)
             }
@@ -114,7 +114,7 @@ impl<'a> Gre<'a> {
         if let Some(sequence) = self.sequence {
             written.put(&sequence.to_be_bytes());
         }
-        if let Some(Ports { source, destination }) = ports {
+        if let Some(GrePorts { source, destination }) = ports {
             written.put(&source.to_be_bytes());
             written.put(&destination.to_be_bytes());
         }

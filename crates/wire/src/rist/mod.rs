@@ -10,7 +10,7 @@ mod gre;
 pub use crate::body::Body;
 pub use crate::rtcp::rist::{Echo, MOST_RANGES, NAME, NackRange, RistApp};
 pub use data::{CLOCK_RATE, Data, DataFault, HEADER_BYTES, PAYLOAD_TYPE, is_repeated, source_of};
-pub use gre::{Gre, GreFault, GreProtocol, Ports};
+pub use gre::{Gre, GreFault, GrePorts, GreProtocol};
 
 /// Returns the count whose lowest 16 bits are this sequence number, nearest to `near`; 0 or more.
 pub fn count_of(sequence: u16, near: u64) -> u64 {

@@ -103,7 +103,7 @@ fn sources_extension_and_padding_are_no_payload() {
 
 #[test]
 fn the_tunnels_header_is_that_of_tr_06_2() {
-    let ports = Ports { source: 1971, destination: 1968 };
+    let ports = GrePorts { source: 1971, destination: 1968 };
     let payload = Body::from(&b"abcd"[..]);
     let reduced = Gre { sequence: None, protocol: GreProtocol::Reduced(ports), payload };
     let counted = Gre { sequence: Some(0x0102_0304), ..reduced };

@@ -70,7 +70,7 @@ def _latency_table(
 
       streamgauge latency-table srt
 
-      streamgauge latency-table srt rist --loss 1%,5% --rtt 40ms --report table.html
+      streamgauge latency-table srt rist --loss 1%,5% --report table.html
 
       streamgauge latency-table srt --burst '3 packets' --json
     """

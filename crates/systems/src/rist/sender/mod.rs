@@ -8,7 +8,7 @@ use streamgauge_wire::rist::{CLOCK_RATE, Data, NackRange, RistApp, count_of, sou
 use streamgauge_wire::rtcp::{self, Packet};
 
 use super::control::Control;
-use super::spec::{CongestionControl, RistSpec};
+use super::spec::{RepairControl, RistSpec};
 use super::{CONTROL, MEDIA};
 use crate::app::{App, Input, Io};
 use crate::contribution::{Feed, Tally};
@@ -142,9 +142,9 @@ impl RistSender {
         self.sent.add(now, 0);
         self.repeated.add(now, 0);
         let (sent, repeated) = match self.spec.congestion_control {
-            CongestionControl::Off => (&self.sent.slow, &self.repeated.slow),
-            CongestionControl::Normal => (&self.sent.slow, &self.repeated.fast),
-            CongestionControl::Aggressive => (&self.sent.fast, &self.repeated.fast),
+            RepairControl::Off => (&self.sent.slow, &self.repeated.slow),
+            RepairControl::Normal => (&self.sent.slow, &self.repeated.fast),
+            RepairControl::Aggressive => (&self.sent.fast, &self.repeated.fast),
         };
         sent.bps() + repeated.bps() > self.spec.maxbitrate_bps as f64
     }
